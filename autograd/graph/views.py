@@ -160,7 +160,7 @@ def retain(tensor: Any, before: Node | None) -> None:
 
 
 def refuse_overlap(op: Op, tensor: Any) -> None:
-    """Refuse to record a write to elements that share memory, as windows do: which gradient were whose?"""
+    """Refuse to record a write to elements that share memory, as those of windows do."""
     runtime = tensor._key.runtime
     if runtime.is_contiguous(tensor._array):
         return

@@ -417,10 +417,9 @@ def _run_writing(op: Op, values: tuple[Any, ...], key: DispatchKey) -> None:
         kernel_of(op, key)(*raw)
     for target in targets:
         bump_version(target)
-        if target._storage is not None and target._storage.mirror is not None:
-            from ..tensor import mirrors
-
-            mirrors.carry_over(target._storage)
+        storage = target._storage
+        if storage is not None and storage.mirror is not None:
+            storage.mirror.carry_over(storage)
 
 
 def any_tracked(values: tuple[Any, ...]) -> bool:

@@ -47,7 +47,7 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     else:
         if "device" in op.names and "dtype" in op.names:
             kwargs = _of_target(op, args, kwargs, targets[0])
-        elif op.name in _OF_TARGET and not ("dtype" in kwargs or len(args) > op.names.index("dtype")):
+        elif op in _OF_TARGET and not ("dtype" in kwargs or len(args) > op.names.index("dtype")):
             kwargs = {**kwargs, "dtype": targets[0]._key.dtype}
         results = dispatcher.run(op, args, kwargs)
     computed = results if isinstance(results, tuple) else (results,)
@@ -90,7 +90,13 @@ def _of_target(
 
 
 #: Ops that compute in the dtype of ``out=``, as in torch.
-_OF_TARGET = frozenset({"cumprod", "cumsum", "prod", "sum"})
+_OF_TARGET: set[Op] = set()
+
+
+def computes_in_out(function: Any) -> None:
+    """Have an op compute in the dtype of its ``out=``, unless a call names another."""
+    _OF_TARGET.add(function.op)
+
 
 #: Ops whose ``out=`` is of the result's dtype, or of these, as in torch: it is not converted.
 _EXACT: dict[Op, tuple[DType, ...]] = {}
@@ -126,8 +132,7 @@ def check_out(name: str, target: Any, dtype: DType, key: DispatchKey) -> None:
             f"{name}(): expected out= on {key.device}, got a tensor on {target._key.device}"
         )
     if not can_cast(dtype, target._key.dtype):
-        kind = TypeError if name in _JOINING else RuntimeError
-        raise kind(
+        raise RuntimeError(
             f"{name}(): result type {scalar_type(dtype)} can't be cast to the desired output type "
             f"{scalar_type(target._key.dtype)}"
         )
@@ -136,9 +141,6 @@ def check_out(name: str, target: Any, dtype: DType, key: DispatchKey) -> None:
             f"{name}(): unsupported operation: more than one element of the written-to tensor refers "
             "to a single memory location. Please clone() the tensor before performing the operation."
         )
-
-
-_JOINING = frozenset({"cat", "stack"})  # of these torch says so with a TypeError
 
 
 def resize_out(op: Op, target: Any, shape: Shape) -> None:
@@ -273,15 +275,14 @@ def _carried_over(
     op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Call an in-place variant, and carry what it wrote over to memory that shows the conjugate."""
-    from ..tensor import mirrors
-
     storage = target._storage
-    mirrors.begin(storage.mirror)
+    mirror = storage.mirror
+    mirror.begin()
     try:
         result = run_inplace(op, name, target, args, kwargs)
     finally:
-        storage.mirror.busy = False
-    mirrors.carry_over(storage)
+        mirror.busy = False
+    mirror.carry_over(storage)
     return result
 
 

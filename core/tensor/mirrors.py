@@ -66,6 +66,31 @@ class Mirror:
             tensor._storage = storage
         return tensor
 
+    def begin(self) -> None:
+        """Refuse a write that could not be carried over; note that one begins."""
+        if self.shows is not None:
+            source = self.source()
+            dispatch_state.gradient.before_inplace(_COPY, source, (source, source))
+        self.busy = True
+
+    def carry_over(self, storage: Storage) -> None:
+        """Carry a write to the memories that show the conjugate of this one, or that this one shows."""
+        self.busy = True
+        try:
+            if self.shows is not None:
+                source = self.source()
+                above = source._storage.mirror
+                if above is None or not above.busy:
+                    _write(source, self.target(storage))
+            for known in self.shown:
+                below = known()
+                if below is not None and not below.mirror.busy:
+                    _write(below.mirror.target(below), below.mirror.source())
+        finally:
+            self.busy = False
+        if self.shows is None and not any([known() is not None for known in self.shown]):
+            storage.mirror = None
+
 
 def conjugated(input: Any) -> Any:
     """Return the conjugate of a complex tensor, which shares its elements with it as a view does."""
@@ -97,34 +122,6 @@ def shows_conjugate(tensor: Any) -> bool:
     if mirror is None or mirror.shows is None or not tensor._key.dtype.is_complex:
         return False
     return not shows_conjugate(mirror.shows[0])
-
-
-def begin(mirror: Mirror) -> None:
-    """Refuse a write that could not be carried over; note that one begins."""
-    if mirror.shows is not None:
-        source = mirror.source()
-        dispatch_state.gradient.before_inplace(_COPY, source, (source, source))
-    mirror.busy = True
-
-
-def carry_over(storage: Storage) -> None:
-    """Carry a write to the memories that show the conjugate of this one, or that this one shows."""
-    mirror = storage.mirror
-    mirror.busy = True
-    try:
-        if mirror.shows is not None:
-            source = mirror.source()
-            above = source._storage.mirror
-            if above is None or not above.busy:
-                _write(source, mirror.target(storage))
-        for known in mirror.shown:
-            below = known()
-            if below is not None and not below.mirror.busy:
-                _write(below.mirror.target(below), below.mirror.source())
-    finally:
-        mirror.busy = False
-    if mirror.shows is None and not any([known() is not None for known in mirror.shown]):
-        storage.mirror = None
 
 
 def _write(target: Any, source: Any) -> None:
