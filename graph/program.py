@@ -146,6 +146,8 @@ class Program:
         The places of inputs whose values are in the program.
     outputs : list of int
         The places of the results.
+    fresh : list of bool
+        Of each result: whether its memory is its own.
     """
 
     def __init__(self) -> None:
@@ -155,6 +157,7 @@ class Program:
         self.constants: dict[int, Any] = {}
         self.state: set[int] = set()
         self.outputs: list[int] = []
+        self.fresh: list[bool] = []
         self._tables = _tables.number
 
     @property
@@ -338,7 +341,7 @@ def _of_one_key(values: Any, key: DispatchKey, mixed: bool) -> bool:
     return True
 
 
-def lower(graph: Graph, inputs: list[Any], frozen: bool = True) -> tuple[Program, list[Any]]:
+def lower(graph: Graph, inputs: list[Any], frozen: bool = False) -> tuple[Program, list[Any]]:
     """Return the program of a graph for tensors like these, and what the graph makes of these.
 
     Parameters
@@ -488,3 +491,5 @@ def _settle(tracer: _Tracer) -> None:
                     tracer.roots[other] = out
                 break
     program.free = [tuple(places) for places in free]
+    roots = [tracer.roots[place] for place in program.outputs]
+    program.fresh = [root >= 0 and roots.count(root) == 1 for root in roots]

@@ -72,8 +72,8 @@ class ConvolutionFuser(Fuser):
             number for number, place in enumerate(inputs) if not _is_weight(program, region, place)
         ]
         if len(taken) == len(inputs):
-            return network.__call__  # type: ignore[return-value]
-        return lambda arrays: network([arrays[number] for number in taken])  # type: ignore[return-value]
+            return network.__call__
+        return lambda arrays: network([arrays[number] for number in taken])
 
 
 class _Builder:
