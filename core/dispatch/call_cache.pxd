@@ -31,8 +31,8 @@ cdef class ViewPlans:
 
 
 cdef class CallCache:
-    cdef public dict calls
-    cdef public Py_ssize_t missed
+    cdef public dict calls, replays
+    cdef public Py_ssize_t missed, refused
 
 
 @cython.locals(parts=list, tensor=TensorBase)

@@ -154,11 +154,13 @@ def _but_for_ones(shape: tuple[int, ...]) -> list[int]:
 class CallCache:
     """The cached calls of one op."""
 
-    __slots__ = ("calls", "missed")
+    __slots__ = ("calls", "missed", "refused", "replays")
 
     def __init__(self) -> None:
         self.calls: dict[Any, Any] = {}
         self.missed = 0  # plans that were not kept, see store_plan
+        self.replays: dict[Any, Any] = {}  # see .replay
+        self.refused = 0
         _caches.append(self)
 
 
@@ -170,6 +172,8 @@ def clear_call_caches() -> None:
     """Clear the caches of all ops; a default or a kernel that they depend on has changed."""
     for cache in _caches:
         cache.calls.clear()
+        cache.replays.clear()
+        cache.refused = 0
 
 
 def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -62,6 +62,9 @@ class Layer:
     def on_opaque(self, what: str) -> None:
         """Note that something computes which layers see only the parts of."""
 
+    def on_hidden(self, what: str) -> None:
+        """Note that a call does what it does not do with meta tensors, or does once more: a check, a draw."""
+
     def active(self) -> AbstractContextManager[Layer]:
         """Intercept this thread's calls within a ``with`` block."""
         return _Active(self)
@@ -104,6 +107,12 @@ def note_opaque(what: str) -> None:
     """Tell this thread's layers that something computes which they see only the parts of."""
     for layer in thread.stack:
         layer.on_opaque(what)
+
+
+def note_hidden(what: str) -> None:
+    """Tell this thread's layers that a call does what it does not do with meta tensors, or does once more."""
+    for layer in thread.stack:
+        layer.on_hidden(what)
 
 
 class isolated(Context, ContextDecorator):

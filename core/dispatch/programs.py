@@ -1,33 +1,31 @@
-"""Programs: formulas traced to kernel calls on raw arrays.
+"""Programs: formulas of derivatives and bodies of composites, traced to kernel calls on raw arrays.
 
-In a plain backward nothing is recorded, so a formula needs no tensors. It runs once on meta tensors while
-a layer traces the ops it calls; the trace, a :class:`Program`, is replayed with raw arrays through the
-kernel tables from then on. A formula that cannot be traced (it looks at data, or writes in place) runs
-as it is, on tensors (:mod:`.evaluation`).
+Where nothing is recorded, in a plain backward say, ops need no tensors between them. A function of ops runs
+once on meta tensors while a layer traces the ops it calls; the trace, a :class:`Program`, is replayed with
+raw arrays through the kernel tables from then on. What cannot be traced (it looks at data, writes in place,
+draws random numbers) runs as it is, on tensors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorplug.core.device.device import META
-from tensorplug.core.device.dtypes import FLOATING, DType
-from tensorplug.core.device.meta import results
-from tensorplug.core.dispatch import execution, layers, op_registry
-from tensorplug.core.dispatch.keys import DispatchKey, dispatch_key
-from tensorplug.core.dispatch.layers import Layer
-from tensorplug.core.dispatch.op import Delegated, Op
-from tensorplug.core.dispatch.state import dispatch_state
-from tensorplug.core.tensor.base import TensorBase, new_tensor
-
-from .derivatives import Formula
+from ..device.device import META, Device
+from ..device.dtypes import FLOATING, DType
+from ..device.meta import results
+from ..tensor.base import TensorBase, new_tensor
+from . import execution, layers, op_registry
+from .keys import DispatchKey, dispatch_key
+from .layers import Layer
+from .op import Delegated, Op
+from .state import dispatch_state
 
 NUMBERS = (bool, int, float, complex)
 
 
 class Untraceable(Exception):
-    """A formula does what cannot be traced."""
+    """A function does what cannot be traced."""
 
 
 class Program:
@@ -35,8 +33,9 @@ class Program:
 
     Attributes
     ----------
-    steps : list of (key, op index, operands)
-        The operands are indices into the list of values, or nested lists of indices.
+    steps : list of (key, op index, operands, dead)
+        The operands are indices into the list of values, or nested lists of indices; `dead` are the
+        indices of what no later step needs.
     constants : list
         Plain values that follow the inputs in the list of values.
     result : int
@@ -52,7 +51,7 @@ class Program:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.steps: list[tuple[DispatchKey, int, Any]] = []
+        self.steps: list[tuple[DispatchKey, int, Any, Any]] = []
         self.constants: list[Any] = []
         self.result: Any = None
         self.fresh: bool | list[bool] = False
@@ -75,7 +74,7 @@ class Program:
         values = [*inputs, *self.constants]
         append = values.append
         for step in self.steps:
-            key, index, operands = step
+            key, index, operands, dead = step
             kernel = key.kernels[index]
             if len(operands) == 2:
                 a, b = operands
@@ -89,6 +88,8 @@ class Program:
                 append(
                     kernel(*[values[a] if type(a) is int else _gather(values, a) for a in operands])
                 )
+            for place in dead:
+                values[place] = None
         result = self.result
         return values[result] if type(result) is int else _gather(values, result)
 
@@ -112,15 +113,17 @@ class _Output:
 
 
 class _Tracer(Layer):
-    """Traces the ops that a formula calls on meta tensors."""
+    """Traces the ops that a function calls on meta tensors."""
 
-    name = "formula tracer"
+    name = "tracer of programs"
     order = 1000
     nested = True
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Device) -> None:
         self.device = device
         self.program = Program()
+        # Of values whose memory may be another's: whose.
+        self.shared: dict[int, frozenset[Any]] = {}
         self.places: dict[int, Any] = {}
         self.kept: list[Any] = []
         self.count = 0
@@ -134,6 +137,8 @@ class _Tracer(Layer):
             # A copy to another device, or in other strides, is no kernel; as_strided counts from the start of
             # the memory, and where in it an array begins only the array tells.
             raise Untraceable(op.name)
+        if op.random or op.writes or op.updates or "seed" in op.names:
+            raise Untraceable(op.name)
         if op.kind == "composite" and not self._served(op, args, kwargs):
             return proceed(*args, **kwargs)
         if op.kind == "composite":
@@ -145,6 +150,8 @@ class _Tracer(Layer):
         if type(spec) is Delegated:
             return spec.result
         if any(shape is None for shape, _ in spec.outputs):
+            raise Untraceable(op.name)
+        if spec.key.device is not META:  # a tensor of its own on another device
             raise Untraceable(op.name)
         key = dispatch_key(self.device, spec.key.dtype)
         raw, _ = execution.unwrap(op, spec.values, spec.key)
@@ -189,7 +196,7 @@ class _Tracer(Layer):
         program = self.program
         index = self.count
         self.count += 1
-        program.steps.append((key, op.index, operands))
+        program.steps.append((key, op.index, operands, ()))
         for number, output in enumerate(outputs):
             self.kept.append(output)
             self.places[id(output)] = index if len(outputs) == 1 else _Output(index, number)
@@ -202,6 +209,20 @@ class _Tracer(Layer):
             fresh = not (op.view or op.returns_argument)
         if fresh:
             self.fresh.add(index)
+        if op.view or op.returns_argument or op.layout:
+            self.shared[index] = frozenset().union(*[self.memory(one) for one in operands])
+
+    def memory(self, place: Any) -> frozenset[Any]:
+        """Return what tells whose memory a value may have: the places of values that were new."""
+        if isinstance(place, list):
+            return frozenset().union(*[self.memory(one) for one in place])
+        if isinstance(place, _Output):
+            return self.shared.get(place.index, frozenset(((place.index, place.number),)))
+        return self.shared.get(place, frozenset((place,)))
+
+    def on_hidden(self, what: str) -> None:
+        """Refuse what tensors without data do not show."""
+        raise Untraceable(what)
 
     def _place(self, value: Any, key: DispatchKey, numbers: bool) -> Any:
         if isinstance(value, TensorBase):
@@ -233,8 +254,18 @@ def _of_one_dtype(values: Any, dtype: DType) -> bool:
     return True
 
 
-def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
-    """Trace a formula on arguments like these.
+def _traced(function: Callable[[], Any], tensors: Sequence[Any], device: Device) -> Any:
+    """Return what a function returns, and the tracer of what it called, some tensors being the inputs."""
+    tracer = _Tracer(device)
+    for index, tensor in enumerate(tensors):
+        tracer.places[id(tensor)] = index
+    tracer.count = len(tensors)
+    with layers.isolated(), tracer.active(), layers.gradient_off():
+        return function(), tracer
+
+
+def trace(function: Callable[..., Any], arguments: list[Any], device: Device) -> Program:
+    """Trace the formula of a derivative on arguments like these.
 
     Parameters
     ----------
@@ -246,14 +277,9 @@ def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
     Untraceable
         If it cannot be traced.
     """
-    tracer = _Tracer(device)
     tensors = [a for a in arguments if isinstance(a, TensorBase)]
-    for index, tensor in enumerate(tensors):
-        tracer.places[id(tensor)] = index
-    tracer.count = len(tensors)
-    with layers.isolated(), tracer.active(), layers.gradient_off():
-        result = formula.function(*arguments)
-    program = tracer.program
+    result, tracer = _traced(lambda: function(*arguments), tensors, device)
+    program: Program = tracer.program
     items = result if isinstance(result, list) else [result]
     indices: list[Any] = []
     for item in items:
@@ -277,6 +303,34 @@ def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
     return program
 
 
+def trace_body(
+    body: Callable[[], Any], tensors: Sequence[Any], device: Device
+) -> tuple[Program, Any]:
+    """Trace the body of a composite; return the program, and the tensors without data that it returned.
+
+    Raises
+    ------
+    Untraceable
+        If it cannot be traced, or returns anything but new tensors, each with memory of its own.
+    """
+    result, tracer = _traced(body, tensors, device)
+    single = isinstance(result, TensorBase)
+    if not single and not isinstance(result, (tuple, list)):
+        raise Untraceable(f"returns {type(result).__name__}")
+    places: list[Any] = []
+    taken: frozenset[Any] = frozenset(range(len(tensors)))
+    for item in (result,) if single else result:
+        place = tracer.places.get(id(item)) if isinstance(item, TensorBase) else None
+        if place is None or tracer.memory(place) & taken:
+            raise Untraceable("returns what is not its own")
+        taken |= tracer.memory(place)
+        places.append(place)
+    program: Program = tracer.program
+    program.result = places[0] if single else places
+    _settle(program, len(tensors))
+    return program, result
+
+
 def _settle(program: Program, inputs: int) -> None:
     """Move the steps' results behind the constants, and constants behind the inputs."""
     constants = len(program.constants)
@@ -290,13 +344,29 @@ def _settle(program: Program, inputs: int) -> None:
             return inputs - position - 1
         return position if position < inputs else position + constants
 
-    program.steps = [
-        (key, index, tuple([final(position) for position in operands]))
-        for key, index, operands in program.steps
-    ]
     program.result = final(program.result)
+    needed = _used(program.result)
+    steps: list[tuple[DispatchKey, int, Any, Any]] = []
+    for number in reversed(range(len(program.steps))):
+        key, index, operands, _ = program.steps[number]
+        operands = tuple([final(position) for position in operands])
+        used = _used(list(operands))
+        made = inputs + constants + number
+        dead = {place for place in used - needed if not inputs <= place < inputs + constants}
+        if made not in needed:
+            dead.add(made)
+        needed |= used
+        steps.append((key, index, operands, tuple(sorted(dead))))
+    program.steps = steps[::-1]
     program.identity = not program.steps and program.result == 0
     if len(program.steps) == 1 and inputs == 2:
-        key, index, operands = program.steps[0]
+        key, index, operands, _ = program.steps[0]
         if operands in ((0, 1), (1, 0)) and program.result == 2:
             program.kernels, program.index, program.swap = key.kernels, index, operands[0] == 1
+
+
+def _used(position: Any) -> set[int]:
+    """Return the indices of the values that a place takes."""
+    if isinstance(position, list):
+        return set().union(*[_used(item) for item in position])
+    return {position.index if isinstance(position, _Output) else position}

@@ -1,6 +1,6 @@
 cimport cython
 
-from tensorplug.core.dispatch.keys cimport DispatchKey
+from .keys cimport DispatchKey
 
 
 cdef class Program:
@@ -9,7 +9,7 @@ cdef class Program:
     cdef public Py_ssize_t index
     cdef public bint shape_free, identity, swap
 
-    @cython.locals(values=list, key=DispatchKey, index=Py_ssize_t, step=tuple, operands=tuple)
+    @cython.locals(values=list, key=DispatchKey, index=Py_ssize_t, step=tuple, operands=tuple, dead=tuple, place=Py_ssize_t)
     cpdef run(self, list inputs)
 
 
