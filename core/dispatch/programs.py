@@ -224,6 +224,8 @@ class _Tracer(Layer):
         """Refuse what tensors without data do not show."""
         raise Untraceable(what)
 
+    on_opaque = on_hidden
+
     def _place(self, value: Any, key: DispatchKey, numbers: bool) -> Any:
         if isinstance(value, TensorBase):
             index = self.places.get(id(value))

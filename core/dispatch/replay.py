@@ -17,7 +17,7 @@ from ..device.dtypes import DType
 from ..device.meta import MetaArray
 from ..tensor.base import TRACKED, TensorBase, new_tensor
 from .call_cache import CallCache
-from .keys import DispatchKey, dispatch_key
+from .keys import DispatchKey, default, dispatch_key
 from .op import Op
 from .programs import Program, trace_body
 from .state import dispatch_state
@@ -77,7 +77,7 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
             if not _collect((value,), parts, tensors, recorded):
                 return NotImplemented
     if not tensors:
-        return NotImplemented
+        parts.append(default.device)
     key = tuple(parts)
     replay: Replay | None = cache.replays.get(key)
     if replay is None:
@@ -161,12 +161,12 @@ def _traced(
 ) -> Program | None:
     """Trace the call into `replay`, or note that it cannot be."""
     replay.refused = True  # until it is traced
-    first = tensors[0]._key
-    if first.is_meta:
+    device: Device = tensors[0]._key.device if tensors else kwargs.get("device") or default.device
+    if device is META or not isinstance(device, Device):
         return None
     for tensor in tensors:
         key = tensor._key
-        if key.device is not first.device or dispatch_key(key.device, key.dtype) is not key:
+        if key.device is not device or dispatch_key(device, key.dtype) is not key:
             return None
     inputs: list[Any] = []
 
@@ -178,20 +178,26 @@ def _traced(
             )
             inputs.append(made)  # in the order of _collect
             return made
+        if isinstance(value, Device) and value == device:
+            return META
         return type(value)([probe(v) for v in value]) if type(value) in (list, tuple) else value
 
     given = probe(args)
     named = {name: probe(value) for name, value in kwargs.items()}
+    before = default.device
     try:
-        program, result = trace_body(lambda: op.call(*given, **named), inputs, first.device)
+        default.device = META
+        program, result = trace_body(lambda: op.call(*given, **named), inputs, device)
     except Exception:
         cache.refused += 1
         return None
+    finally:
+        default.device = before
     if isinstance(result, TensorBase):
-        replay.key = first.with_dtype(result._key.dtype)
+        replay.key = dispatch_key(device, result._key.dtype)
         replay.shape = result._shape
     else:
-        replay.keys = tuple([first.with_dtype(one._key.dtype) for one in result])
+        replay.keys = tuple([dispatch_key(device, one._key.dtype) for one in result])
         replay.shapes = tuple([one._shape for one in result])
         replay.container = type(result)
     replay.program = program
