@@ -42,12 +42,15 @@ class Program:
         The index of the result, or a list of indices.
     fresh : bool or list of bool
         Whether the result's memory belongs to nobody else; of a list of results, each one's.
+    reads_layout : bool
+        Of a body: whether it holds for contiguous arrays alone.
     shape_free : bool
         Whether every step is pointwise, so that the program holds for all shapes.
     """
 
     __slots__ = (
-        "constants", "fresh", "identity", "index", "kernels", "result", "shape_free", "steps", "swap",
+        "constants", "fresh", "identity", "index", "kernels", "reads_layout", "result", "shape_free", "steps",
+        "swap",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -56,6 +59,7 @@ class Program:
         self.result: Any = None
         self.fresh: bool | list[bool] = False
         self.shape_free = True
+        self.reads_layout = False
         # The two shapes of most programs have a shorter way: returning the first input, and one call
         # on the two inputs (in that order, or swapped).
         self.identity = False
@@ -111,6 +115,9 @@ class _Output:
         self.index = index
         self.number = number
 
+    def __repr__(self) -> str:
+        return f"{self.index}.{self.number}"
+
 
 class _Tracer(Layer):
     """Traces the ops that a function calls on meta tensors."""
@@ -119,9 +126,12 @@ class _Tracer(Layer):
     order = 1000
     nested = True
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, body: bool = False) -> None:
         self.device = device
+        self.body = body
         self.program = Program()
+        self.told: list[Any] = []  # of each constant: what tells it from others
+        self.tables: set[int] = set()  # the places of arrays among the constants
         # Of values whose memory may be another's: whose.
         self.shared: dict[int, frozenset[Any]] = {}
         self.places: dict[int, Any] = {}
@@ -133,18 +143,21 @@ class _Tracer(Layer):
     def __call__(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
     ) -> Any:
-        if "out" in kwargs or op.inplace_of is not None or (op.reads_layout and not op.layout):
-            # A copy to another device, or in other strides, is no kernel; as_strided counts from the start of
-            # the memory, and where in it an array begins only the array tells.
+        if "out" in kwargs or op.inplace_of is not None:
             raise Untraceable(op.name)
+        if op.reads_layout and not op.layout:
+            # A copy to another device is no kernel; as_strided counts from the start of the memory, and where
+            # in it an array begins only the array tells. A copy in given strides is one.
+            if op.view or not self.body:
+                raise Untraceable(op.name)
+            self.program.reads_layout = True
         if op.random or op.writes or op.updates or "seed" in op.names:
             raise Untraceable(op.name)
         if op.kind == "composite" and not self._served(op, args, kwargs):
             return proceed(*args, **kwargs)
         if op.kind == "composite":
             with self.active():
-                result = self._note_composite(op, args, kwargs)
-            return proceed(*args, **kwargs) if result is NotImplemented else result
+                return self._note_composite(op, args, kwargs)
         with self.active():
             spec = op.function(*args, **kwargs)
         if type(spec) is Delegated:
@@ -163,7 +176,9 @@ class _Tracer(Layer):
             )
         ]
         self._note(op, key, spec.values, outputs)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        if len(outputs) == 1:
+            return outputs[0]
+        return tuple(outputs) if op.named is None else op.named(*outputs)
 
     def _served(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         if op.reads_layout:  # meta tensors do not share strides with the arrays to come
@@ -178,17 +193,19 @@ class _Tracer(Layer):
         )
 
     def _note_composite(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        values = op.arguments(args, kwargs)
+        if type(values) is Delegated:
+            return values.result
         with layers.isolated():
-            values = op.arguments(args, kwargs)
-            if type(values) is Delegated:  # another op's, which comes by itself
-                return NotImplemented
             output = op.decompose(values)
         first = op_registry.first_tensor(values)
         assert first is not None
         outputs = list(output) if isinstance(output, tuple) else [output]
         fresh = [new_tensor(t._array, t._key, t._shape) for t in outputs]
         self._note(op, dispatch_key(self.device, first._key.dtype), values, fresh)
-        return fresh[0] if not isinstance(output, tuple) else tuple(fresh)
+        if not isinstance(output, tuple):
+            return fresh[0]
+        return tuple(fresh) if op.named is None else op.named(*fresh)
 
     def _note(self, op: Op, key: DispatchKey, values: tuple[Any, ...], outputs: list[Any]) -> None:
         numbers = op.pointwise
@@ -218,6 +235,8 @@ class _Tracer(Layer):
             return frozenset().union(*[self.memory(one) for one in place])
         if isinstance(place, _Output):
             return self.shared.get(place.index, frozenset(((place.index, place.number),)))
+        if place < 0 and place not in self.tables:
+            return frozenset()
         return self.shared.get(place, frozenset((place,)))
 
     def on_hidden(self, what: str) -> None:
@@ -225,6 +244,19 @@ class _Tracer(Layer):
         raise Untraceable(what)
 
     on_opaque = on_hidden
+
+    def on_layout(self) -> None:
+        """Note that the body asked how an array lies in memory."""
+        self.program.reads_layout = True
+
+    def on_data(self, tensor: Any, array: Any, place: Callable[[Any], Any]) -> None:
+        """Take a tensor that a body makes, of a table of indices say, as a constant."""
+        if self.body and tensor._key.device is META:
+            told = (tensor._key, array.shape, array.tobytes())
+            self.kept.append(tensor)
+            index = self.constant(place(self.device)._array, told)
+            self.places[id(tensor)] = index
+            self.tables.add(index)
 
     def _place(self, value: Any, key: DispatchKey, numbers: bool) -> Any:
         if isinstance(value, TensorBase):
@@ -234,13 +266,17 @@ class _Tracer(Layer):
             return index
         if isinstance(value, (list, tuple)) and any(isinstance(v, TensorBase) for v in value):
             return [self._place(item, key, numbers) for item in value]
+        if isinstance(value, Device):
+            raise Untraceable("a device")
+        told = (type(value), repr(value))
         if numbers and isinstance(value, NUMBERS):
             value = key.scalar(value)
-        return self.constant(value)
+        return self.constant(value, told)
 
-    def constant(self, value: Any) -> Any:
-        """Return the (provisional, negative) place of a plain value."""
+    def constant(self, value: Any, told: Any = None) -> Any:
+        """Return the (provisional, negative) place of a plain value or an array."""
         self.program.constants.append(value)
+        self.told.append(told)
         return -len(self.program.constants)
 
 
@@ -256,9 +292,11 @@ def _of_one_dtype(values: Any, dtype: DType) -> bool:
     return True
 
 
-def _traced(function: Callable[[], Any], tensors: Sequence[Any], device: Device) -> Any:
+def _traced(
+    function: Callable[[], Any], tensors: Sequence[Any], device: Device, body: bool = False
+) -> Any:
     """Return what a function returns, and the tracer of what it called, some tensors being the inputs."""
-    tracer = _Tracer(device)
+    tracer = _Tracer(device, body)
     for index, tensor in enumerate(tensors):
         tracer.places[id(tensor)] = index
     tracer.count = len(tensors)
@@ -307,15 +345,15 @@ def trace(function: Callable[..., Any], arguments: list[Any], device: Device) ->
 
 def trace_body(
     body: Callable[[], Any], tensors: Sequence[Any], device: Device
-) -> tuple[Program, Any]:
-    """Trace the body of a composite; return the program, and the tensors without data that it returned.
+) -> tuple[Program, Any, Any]:
+    """Trace the body of a composite; return the program, what tells it from others, and the body's result.
 
     Raises
     ------
     Untraceable
         If it cannot be traced, or returns anything but new tensors, each with memory of its own.
     """
-    result, tracer = _traced(body, tensors, device)
+    result, tracer = _traced(body, tensors, device, body=True)
     single = isinstance(result, TensorBase)
     if not single and not isinstance(result, (tuple, list)):
         raise Untraceable(f"returns {type(result).__name__}")
@@ -323,14 +361,16 @@ def trace_body(
     taken: frozenset[Any] = frozenset(range(len(tensors)))
     for item in (result,) if single else result:
         place = tracer.places.get(id(item)) if isinstance(item, TensorBase) else None
-        if place is None or tracer.memory(place) & taken:
+        memory = taken if place is None else tracer.memory(place)
+        if memory & taken or any(isinstance(one, int) and one < 0 for one in memory):
             raise Untraceable("returns what is not its own")
-        taken |= tracer.memory(place)
+        taken |= memory
         places.append(place)
     program: Program = tracer.program
     program.result = places[0] if single else places
     _settle(program, len(tensors))
-    return program, result
+    told = (repr(program.steps), repr(program.result), tracer.told)
+    return program, told, result
 
 
 def _settle(program: Program, inputs: int) -> None:

@@ -16,7 +16,7 @@ cdef class Replay:
     cdef public bint refused
     cdef public int failed
     cdef public DispatchKey key
-    cdef public object shape, container
+    cdef public object shape, container, told
     cdef public tuple keys, shapes
 
 

@@ -39,6 +39,9 @@ class Replay:
         Whether it cannot be traced.
     failed : int
         How often the program raised.
+    told : object
+        What tells the program from others. A body is traced twice: one that draws numbers of its own, say,
+        gives another one.
     key, shape : DispatchKey, tuple of int
         Of the result.
     keys, shapes : tuple
@@ -48,13 +51,14 @@ class Replay:
     """
 
     __slots__ = (
-        "container", "failed", "key", "keys", "program", "refused", "shape", "shapes",
+        "container", "failed", "key", "keys", "program", "refused", "shape", "shapes", "told",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.program: Program | None = None
         self.refused = False
         self.failed = 0
+        self.told: Any = None
         self.key: DispatchKey | None = None
         self.shape: Any = None
         self.keys: tuple[DispatchKey, ...] = ()
@@ -92,8 +96,14 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
         program = _traced(op, cache, replay, args, kwargs, tensors)
         if program is None:
             return NotImplemented
+    arrays: list[Any] = []
+    for tensor in tensors:
+        array = tensor._array
+        if program.reads_layout and not tensor._key.runtime.is_contiguous(array):
+            return NotImplemented
+        arrays.append(array)
     try:
-        found = program.run([tensor._array for tensor in tensors])
+        found = program.run(arrays)
     except Exception:  # the body knows what to say
         replay.failed += 1
         replay.refused = replay.failed >= _FAILED
@@ -161,8 +171,11 @@ def _traced(
 ) -> Program | None:
     """Trace the call into `replay`, or note that it cannot be."""
     replay.refused = True  # until it is traced
+    asked = kwargs.get("device")
+    if isinstance(asked, str):
+        kwargs = {**kwargs, "device": Device(asked)}
     device: Device = tensors[0]._key.device if tensors else kwargs.get("device") or default.device
-    if device is META or not isinstance(device, Device):
+    if device is META:
         return None
     for tensor in tensors:
         key = tensor._key
@@ -187,12 +200,19 @@ def _traced(
     before = default.device
     try:
         default.device = META
-        program, result = trace_body(lambda: op.call(*given, **named), inputs, device)
+        program, told, result = trace_body(lambda: op.call(*given, **named), inputs, device)
     except Exception:
         cache.refused += 1
         return None
     finally:
         default.device = before
+    if replay.told is None:
+        replay.told = told
+        replay.refused = False
+        return None
+    if replay.told != told:
+        cache.refused += 1
+        return None
     if isinstance(result, TensorBase):
         replay.key = dispatch_key(device, result._key.dtype)
         replay.shape = result._shape

@@ -9,7 +9,7 @@ import tensorplug as tp
 from tensorplug.core.dispatch import call_cache, programs, replay
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op_registry import get_op
-from tensorplug.plugin import KernelTable, hookimpl
+from tensorplug.plugin import KernelTable, composite, hookimpl
 from tensorplug.testing import cases
 from tensorplug.testing.records import all_records
 
@@ -20,6 +20,19 @@ COMPOSITES = [
     if get_op(record.op).kind == "composite" and "forward" not in record.skips
 ]
 EVERY = 3  # of the samples of an op
+
+
+class Watch(Layer):
+    """Notes the ops it sees."""
+
+    name, order, nested = "watch", 100, True
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, op, args, kwargs, proceed):
+        self.seen.append(op.name)
+        return proceed(*args, **kwargs)
 
 
 @pytest.fixture
@@ -39,8 +52,14 @@ def runs(monkeypatch):
     call_cache.clear_call_caches()
 
 
-def arrays(value):
-    return [np.asarray(tensor.detach()) for tensor in cases.tensors_in(value)]
+def assert_alike(expected, given, said):
+    pairs = zip(cases.tensors_in(expected), cases.tensors_in(given), strict=True)
+    for a, b in pairs:
+        assert (a.dtype, a.shape, a.stride()) == (b.dtype, b.shape, b.stride()), said
+        assert a.device == b.device, said
+        assert a.requires_grad == b.requires_grad, said
+        x, y = np.asarray(a), np.asarray(b)
+        assert np.array_equal(x, y, equal_nan=x.dtype.kind in "fc"), said
 
 
 @pytest.mark.parametrize("start", range(4))
@@ -54,22 +73,18 @@ def test_a_third_call_gives_what_the_first_gave(start, runs):
         with tp.no_grad():
             for sample in cases.samples_of(record, "cpu", dtype)[::EVERY]:
                 before = len(runs)
-                layouts = cases.layouts_of(record)
-                first, _, third, other = (
-                    cases.call(op, sample, layouts[0 if number < 3 else -1]) for number in range(4)
-                )
+                first, _, third = (cases.call(op, sample) for _ in range(3))
                 if len(runs) == before:
                     continue
                 compared += 1
-                assert type(first) is type(third), f"{record.op} {sample}"
-                for a, b, c in zip(arrays(first), arrays(third), arrays(other), strict=True):
-                    assert (a.dtype, a.shape) == (b.dtype, b.shape), f"{record.op} {sample}"
-                    assert np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"), (
-                        f"{record.op} {sample}"
-                    )
-                    assert np.allclose(
-                        a.astype(complex), c.astype(complex), 1e-4, 1e-4, equal_nan=True
-                    ), f"{record.op} {sample}"
+                said = f"{record.op} {sample}"
+                assert type(first) is type(third), said
+                assert_alike(first, third, said)
+                layout = cases.layouts_of(record)[-1]
+                other = cases.call(op, sample, layout)
+                with Watch().active():  # by the body
+                    expected = cases.call(op, sample, layout)
+                assert_alike(expected, other, f"{said} {layout}")
     assert compared > 30
 
 
@@ -83,7 +98,7 @@ def test_a_call_of_lists_and_of_keywords_is_replayed(runs):
         assert result.shape == (3, 6)
     for result in thrice(functional.pad, input=y, pad=[1, 0]):
         assert result.tolist() == [[0, 1, 1], [0, 1, 1]]
-    assert len(runs) == 2
+    assert len(runs) == 4  # each twice
 
 
 def test_one_tensor_twice_and_two_that_are_alike_are_told_apart(runs):
@@ -144,19 +159,6 @@ def test_kernels_of_plugins_are_called_in_replays_and_not_after_they_are_gone(ru
     assert functional.cosine_similarity(x, x, 0).item() == before
 
 
-class Watch(Layer):
-    """Notes the ops it sees."""
-
-    name, order, nested = "watch", 100, True
-
-    def __init__(self):
-        self.seen = []
-
-    def __call__(self, op, args, kwargs, proceed):
-        self.seen.append(op.name)
-        return proceed(*args, **kwargs)
-
-
 def test_layers_see_the_ops_of_a_body_that_was_replayed_before(runs):
     x = tp.rand(3, 4)
     thrice(tp.trapezoid, x)
@@ -186,6 +188,45 @@ def test_a_generator_is_where_it_would_be_without(runs):
     after = tp.get_rng_state().tolist()
     tp.manual_seed(3)
     assert tp.get_rng_state().tolist() == after
+
+
+def test_a_body_that_is_not_a_function_of_its_arguments_is_not_replayed(runs):
+    state = iter(range(100))
+
+    @composite(name="replays.counted")
+    def counted(x: tp.Tensor) -> tp.Tensor:
+        """Return twice as much, and more each time."""
+        return (x + x) * next(state)
+
+    class Counting:
+        name = "counting"
+
+        @hookimpl
+        def tensorplug_ops(self):
+            return [counted]
+
+    tp.plugins.register(Counting())
+    try:
+        results = [counted(tp.ones(2)).tolist()[0] for _ in range(8)]
+    finally:
+        tp.plugins.unregister("counting")
+    assert runs
+    assert results == sorted(set(results))
+
+
+def test_a_tensor_without_arguments_is_made_on_the_default_device(runs):
+    for _ in range(4):
+        assert tp.eye(3).device == tp.device("cpu")
+    assert runs
+    tp.set_default_device("meta")
+    try:
+        assert tp.eye(3).is_meta
+    finally:
+        tp.set_default_device(None)
+    assert tp.eye(3, requires_grad=True).requires_grad
+    for result in [tp.linspace(0, 1, 3) for _ in range(4)]:
+        assert result.tolist() == [0, 0.5, 1]
+        result.zero_()
 
 
 def test_checks_of_data_are_made_each_time(runs):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import DType, float32, float64, int64
-from ...dispatch.layers import note_hidden
 from ...dispatch.op_registry import composite, handle
 from ...tensor.base import TensorBase
 from ...tensor.shapes import normalize_dim
@@ -36,7 +35,6 @@ def _probabilities(name: str, q: Any, input: Tensor) -> Tensor:
             f"{input.dtype}"
         )
     tensor: Tensor = q  # type: ignore[assignment]
-    note_hidden("a check of quantile's q")
     if not tensor.is_meta and not all((tensor >= 0) & (tensor <= 1)).item():
         raise RuntimeError(f"{name}(): q values must be in the range [0, 1], got {q!r}")
     return tensor

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, FLOATING, INTEGER, Number, bfloat16, float16, float32
-from ...dispatch.layers import note_hidden
 from ...dispatch.op_registry import composite
 from ...tensor.shapes import Shape, normalize_dims
 from ..reductions.reductions import Dims, amin, check_flag, mean, sum
@@ -202,7 +201,6 @@ def _check_weights(weights: Tensor, label: str, count: int) -> None:
             f"cov(): expected {label} to have the same numel as there are observations in the "
             f"input but got {weights.numel()} != {count}"
         )
-    note_hidden("a check of cov's weights")
     if count and not weights.is_meta and amin(weights).item() < 0:
         raise RuntimeError(f"cov(): {label} cannot be negative")
 
