@@ -10,10 +10,11 @@ from .call_cache cimport CachedCall, CallCache, call_key, cache_call, cache_dele
 from .op cimport Op, Spec, first_tensor
 from .fast_path cimport binary, unary
 from .replay cimport replayed
-from .view_calls cimport call_view
+from .view_calls cimport call_view, show_again
 from ..tensor.base cimport TensorBase, new_tensor
 
 cdef DispatchState dispatch_state
+cdef object ABSENT
 
 
 @cython.locals(
