@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..device.device import META, Device
+from ..device.device import META, Device, default
 from ..device.dtypes import DType
 from ..device.meta import MetaArray
 from ..tensor.base import TRACKED, TensorBase, new_tensor
 from .call_cache import CallCache
-from .keys import DispatchKey, default, dispatch_key
+from .keys import DispatchKey, dispatch_key
 from .op import Op
 from .programs import Program, trace_body
 from .state import dispatch_state
