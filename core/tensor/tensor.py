@@ -509,6 +509,10 @@ class Tensor(TensorMethods):
 
     def detach(self) -> Tensor:
         """Return a tensor over the same memory that requires no grad."""
+        if self._key.intercepts:
+            from .wrappers import detached_wrapper  # on first use: saves import time
+
+            return detached_wrapper(self)
         detached: Tensor = new_tensor(self._array, self._key, self._shape)
         detached._storage = storage_of(self)
         return detached
@@ -662,6 +666,13 @@ class Tensor(TensorMethods):
             if require_grad:
                 result.requires_grad_()
         return result
+
+    @staticmethod
+    def _make_wrapper_subclass(cls: Any, size: Any, *args: Any, **options: Any) -> Any:
+        """Return a tensor of class `cls` without memory, whose ops its ``__torch_dispatch__`` computes."""
+        from .wrappers import make_wrapper  # on first use: saves import time
+
+        return make_wrapper(cls, size, *args, **options)
 
     @classmethod
     def __torch_function__(
