@@ -203,7 +203,10 @@ class BackwardPass:
         state = node if self.alone else self.states.get(node)
         if state is None:
             return False
-        return bool(state.pending > 0 or getattr(state, "gradient", None) is not None)
+        try:
+            return state.pending > 0 or state.gradient is not None
+        except AttributeError:  # never set: no pass came to the node
+            return False
 
     # --- running ---
 

@@ -133,7 +133,7 @@ def register_multi_grad_hook(
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     lock = renewed(threading.Lock())
-    from tensorplug.autograd.engine.backward_callbacks import running  # the engine needs this package
+    from ..engine.backward_callbacks import running  # the engine needs this package
 
     known: dict[int, Any] = {}
     passes: list[Any] = []

@@ -120,9 +120,7 @@ def dispatches(cls: type[Any]) -> bool:
     return getattr(cls, "__torch_dispatch__", None) is not None
 
 
-def overriding(
-    values: Iterable[Any], takes: Callable[[type[Any]], bool] = overrides
-) -> list[Any]:
+def overriding(values: Iterable[Any], takes: Callable[[type[Any]], bool] = overrides) -> list[Any]:
     """Return those values, also in lists and tuples, whose classes take calls over.
 
     One of each class, a subclass before what it is a subclass of, in order otherwise.

@@ -1,8 +1,8 @@
 """What takes calls of ops over below ``__torch_function__``: modes and classes with ``__torch_dispatch__``.
 
 They get ops as torch has them, ``tp.ops.aten.mm.default``, with plain arguments: how an op of ours is spelled
-there is found by :data:`spelling`, which the facade sets. A mode is a layer, so that it sees backward too. A class is
-asked below all layers, where an argument is of it.
+there is found by :data:`spelling`, which the facade sets. A mode is a layer, so that it sees backward too. A
+class is asked below all layers, where an argument is of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..contexts import thread
 from . import overrides
 from .interception import Intercepted
 from .layers import Layer, with_layer
-from .op import Op
+from .op import Delegated, Op
 
 
 class Spelling(Protocol):
@@ -27,6 +27,7 @@ class Spelling(Protocol):
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         """Return torch's op and its arguments."""
+        raise NotImplementedError
 
     def named(self, name: str, args: tuple[Any, ...]) -> Any:
         """Return the same for a method that is no op."""
@@ -37,6 +38,12 @@ def _unset() -> Spelling:
 
 
 spelling: Callable[[], Spelling] = _unset
+
+
+def decomposed(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Make a call of a composite by its decomposition, with plain arguments."""
+    values = op.arguments(args, kwargs)
+    return values.result if type(values) is Delegated else op.decompose(values)
 
 
 def dispatchers(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> list[Any]:

@@ -668,11 +668,11 @@ class Tensor(TensorMethods):
         return result
 
     @staticmethod
-    def _make_wrapper_subclass(cls: Any, size: Any, *args: Any, **options: Any) -> Any:
-        """Return a tensor of class `cls` without memory, whose ops its ``__torch_dispatch__`` computes."""
+    def _make_wrapper_subclass(kind: Any, size: Any, *args: Any, **options: Any) -> Any:
+        """Return a tensor of class `kind` without memory, whose ops its ``__torch_dispatch__`` computes."""
         from .wrappers import make_wrapper  # on first use: saves import time
 
-        return make_wrapper(cls, size, *args, **options)
+        return make_wrapper(kind, size, *args, **options)
 
     @classmethod
     def __torch_function__(

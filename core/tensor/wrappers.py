@@ -81,7 +81,12 @@ def make_wrapper(
     shape = tuple([int(length) for length in size])
     steps = contiguous_strides(shape) if strides is None else tuple(strides)
     tensor: Any = bare_tensor(cls)
-    values = {"_key": key, "_array": _Place(shape, steps, storage_offset or 0), "_shape": shape, "_state": 0}
+    values = {
+        "_key": key,
+        "_array": _Place(shape, steps, storage_offset or 0),
+        "_shape": shape,
+        "_state": 0,
+    }
     values |= dict.fromkeys(("_node", "_storage", "_extra", "_view")) | {"_writes": 0}  # fmt: skip
     for name, value in values.items():
         object.__setattr__(tensor, name, value)

@@ -80,6 +80,7 @@ LAZY_FUNCTIONS = {
     "compile": "graph",
     "vmap": "func",
     "GradScaler": "amp",
+    **dict.fromkeys(("Event", "Stream"), "_streams"),
     **dict.fromkeys(
         (
             "BFloat16Storage",

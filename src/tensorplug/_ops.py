@@ -10,6 +10,7 @@ from tensorplug import _aten_keys
 from tensorplug.core import Tensor, plugins
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.op import Op
+from tensorplug.core.dispatch.torch_dispatch import decomposed
 
 #: What ATen calls the forms of its ops; here one op serves them all.
 _OVERLOADS = frozenset(
@@ -81,7 +82,7 @@ class OpOverload:
         op = getattr(self._target, "op", None)
         if op is None or op.kind != "composite":
             return NotImplemented
-        return op.decompose(op.arguments(args, kwargs))
+        return decomposed(op, args, kwargs)
 
     def name(self) -> str:
         """Return ``"namespace::op"``, with the overload's name unless it is the default."""

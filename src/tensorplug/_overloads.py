@@ -8,19 +8,79 @@ from typing import Any
 
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.op import Op
+from tensorplug.core.dispatch.torch_dispatch import decomposed
 from tensorplug.core.tensor.predicates import is_tensor
 
 #: Ops that ATen has in smaller ops only: what sees calls of ops gets those.
 _COMPOSED = frozenset(
-    """adjoint atleast_1d atleast_2d atleast_3d bilinear broadcast_to chain_matmul chunk column_stack conj contiguous
-    conv1d conv2d conv3d diag dsplit dstack einsum expand_as flatten hsplit hstack imag inner kron
-    linalg_multi_dot linear_activation mT matrix_H meshgrid movedim multi_head_attention_forward narrow outer
-    positive ravel real reshape reshape_as sum_to_size tensordot tile unflatten view_as vsplit vstack""".split()
+    [
+        "adjoint",
+        "atleast_1d",
+        "atleast_2d",
+        "atleast_3d",
+        "bilinear",
+        "broadcast_to",
+        "chain_matmul",
+        "chunk",
+        "column_stack",
+        "conj",
+        "contiguous",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "diag",
+        "dsplit",
+        "dstack",
+        "einsum",
+        "expand_as",
+        "flatten",
+        "hsplit",
+        "hstack",
+        "imag",
+        "inner",
+        "kron",
+        "linalg_multi_dot",
+        "linear_activation",
+        "mT",
+        "matrix_H",
+        "meshgrid",
+        "movedim",
+        "multi_head_attention_forward",
+        "narrow",
+        "outer",
+        "positive",
+        "ravel",
+        "real",
+        "reshape",
+        "reshape_as",
+        "sum_to_size",
+        "tensordot",
+        "tile",
+        "unflatten",
+        "view_as",
+        "vsplit",
+        "vstack",
+    ]
 )
 
 _BY_SECOND = frozenset(
-    """bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign eq fill fmod ge gt le
-    lt ne remainder""".split()
+    [
+        "bitwise_and",
+        "bitwise_left_shift",
+        "bitwise_or",
+        "bitwise_right_shift",
+        "bitwise_xor",
+        "copysign",
+        "eq",
+        "fill",
+        "fmod",
+        "ge",
+        "gt",
+        "le",
+        "lt",
+        "ne",
+        "remainder",
+    ]
 )
 _OVERLOADS = {
     **dict.fromkeys(("add", "index", "ldexp", "mul", "split", "sub", "bucketize", "searchsorted"), "Tensor"),
@@ -28,7 +88,10 @@ _OVERLOADS = {
     "empty": "memory_format", "flatten": "using_ints", "frexp": "Tensor", "scatter_reduce": "two",
 }  # fmt: skip
 #: Reductions whose form with a dimension has another name.
-_OF_DIM = {"sum": "dim_IntList", **dict.fromkeys(("all", "any", "max", "mean", "median", "min", "prod"), "dim")}
+_OF_DIM = {
+    "sum": "dim_IntList",
+    **dict.fromkeys(("all", "any", "max", "mean", "median", "min", "prod"), "dim"),
+}
 
 
 def _aten(name: str, overload: str) -> Any:
@@ -41,7 +104,7 @@ def composed(op: Op, args: tuple[Any, ...]) -> Callable[..., Any] | None:
     if own is not None:
         return own if op.name != "basic_index" or _several(args) else None
     if op.name in _COMPOSED and op.kind == "composite":
-        return lambda *args, **kwargs: op.decompose(op.arguments(args, kwargs))
+        return lambda *args, **kwargs: decomposed(op, args, kwargs)
     return None
 
 
@@ -58,7 +121,9 @@ def spelled(
         none = (0,) * (args[1].dim() - 2)
         return _aten(name, "default"), (*args[:6], False, none, args[6]), kwargs
     if name.startswith("conv_transpose"):
-        input, weight, bias, stride, padding, output_padding, groups, dilation = op.bind(args, kwargs)
+        input, weight, bias, stride, padding, output_padding, groups, dilation = op.bind(
+            args, kwargs
+        )
         dims = weight.dim() - 2
         steps, pads, out, holes = [
             (value,) * dims if isinstance(value, int) else tuple(value)
@@ -84,8 +149,8 @@ def named(name: str, args: tuple[Any, ...]) -> Any:
     return _aten(name, "default"), args, {}
 
 
-def _overload(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    second = args[1] if len(args) > 1 else kwargs.get("other", kwargs.get("dim"))
+def _overload(name: str, args: Any, kwargs: dict[str, Any]) -> str:
+    second: Any = args[1] if len(args) > 1 else kwargs.get("other", kwargs.get("dim"))
     if name in _OVERLOADS:
         return _OVERLOADS[name]
     if name in _BY_SECOND:
@@ -131,7 +196,8 @@ def _matmul(input: Any, other: Any) -> Any:
         return _matmul(other.mT, input.t()).mT
     batch = sys.modules["tensorplug"].broadcast_shapes(input.shape[:-2], other.shape[:-2])
     left, right = [
-        value.expand((*batch, *value.shape[-2:])).reshape(-1, *value.shape[-2:]) for value in (input, other)
+        value.expand((*batch, *value.shape[-2:])).reshape(-1, *value.shape[-2:])
+        for value in (input, other)
     ]
     return call("bmm").call(left, right).view((*batch, input.shape[-2], other.shape[-1]))
 
@@ -147,7 +213,8 @@ def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
 
 def _several(args: tuple[Any, ...]) -> bool:
-    key = args[1] if isinstance(args[1], tuple) else (args[1],)
+    given: Any = args[1]
+    key: tuple[Any, ...] = given if isinstance(given, tuple) else (given,)
     return sum(item is not Ellipsis and item != slice(None) for item in key) > 1
 
 
@@ -169,7 +236,7 @@ def _one_index(input: Any, key: Any) -> tuple[Any, tuple[Any, ...], dict[str, An
         if isinstance(item, slice):
             if item != slice(None):
                 stop = sys.maxsize if item.stop is None else item.stop
-                steps = () if item.step in (None, 1) else (item.step,)
+                steps: tuple[Any, ...] = () if item.step in (None, 1) else (item.step,)
                 return _aten("slice", "Tensor"), (input, dim, item.start or 0, stop, *steps), {}
         else:
             return _aten("select", "int"), (input, dim, item), {}

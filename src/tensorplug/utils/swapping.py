@@ -35,7 +35,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
         if tensor.is_leaf and tensor._node is not None:
             raise RuntimeError(
-                "swap_tensors(): a tensor that a graph accumulates into cannot be swapped; free the graph first"
+                "swap_tensors(): a graph accumulates into the tensor; free the graph first"
             )
     one: Any = t1
     other: Any = t2

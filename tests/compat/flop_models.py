@@ -1,6 +1,4 @@
-"""Models whose operations are counted; run as a program, it prints the counts as JSON, by module and op."""
-
-import json
+"""Models whose operations are counted, by module and op."""
 
 import torch
 from torch import nn
@@ -15,7 +13,9 @@ class Block(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.qkv = nn.Linear(width, 3 * width)
         self.out = nn.Linear(width, width, bias=False)
-        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.mlp = nn.Sequential(
+            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
 
     def forward(self, x):
         b, t, c = x.shape
@@ -36,13 +36,18 @@ class Products(nn.Module):
 
     def forward(self, x):
         y = torch.einsum("bij,bjk->bik", torch.matmul(x, self.a), self.b)
-        return torch.baddbmm(y, torch.bmm(y, y.transpose(1, 2)), y) + torch.matmul(self.a.sum(0), self.b).sum()
+        return (
+            torch.baddbmm(y, torch.bmm(y, y.transpose(1, 2)), y)
+            + torch.matmul(self.a.sum(0), self.b).sum()
+        )
 
 
 class Residual(nn.Module):
     def __init__(self):
         super().__init__()
-        self.conv = nn.Sequential(nn.Conv2d(4, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU())
+        self.conv = nn.Sequential(
+            nn.Conv2d(4, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU()
+        )
         self.depthwise = nn.Conv2d(8, 8, 3, groups=8, stride=2, padding=1)
         self.short = nn.Conv2d(4, 8, 1, stride=2)
         self.head = nn.Linear(8, 3)
@@ -57,11 +62,20 @@ MODELS = {
     "linear3": (lambda: nn.Linear(5, 7), (2, 3, 5)),
     "linear4": (lambda: nn.Linear(5, 7), (2, 3, 2, 5)),
     "residual": (Residual, (2, 4, 8, 8)),
-    "conv1d": (lambda: nn.Sequential(nn.Conv1d(2, 6, 3, dilation=2, groups=2), nn.Conv1d(6, 2, 1)), (2, 2, 9)),
+    "conv1d": (
+        lambda: nn.Sequential(nn.Conv1d(2, 6, 3, dilation=2, groups=2), nn.Conv1d(6, 2, 1)),
+        (2, 2, 9),
+    ),
     "conv3d": (lambda: nn.Conv3d(2, 3, 2), (1, 2, 4, 4, 4)),
-    "transposed": (lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, output_padding=1, groups=2), (1, 4, 5, 5)),
+    "transposed": (
+        lambda: nn.ConvTranspose2d(4, 6, 3, stride=2, output_padding=1, groups=2),
+        (1, 4, 5, 5),
+    ),
     "transformer": (lambda: nn.Sequential(Block(16, 2), Block(16, 2)), (2, 5, 16)),
-    "attention": (lambda: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), (2, 3, 8)),
+    "attention": (
+        lambda: nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True),
+        (2, 3, 8),
+    ),
     "lstm": (lambda: nn.LSTM(3, 4, num_layers=2, bidirectional=True), (5, 2, 3)),
     "gru": (lambda: nn.GRU(3, 4), (5, 2, 3)),
     "rnn": (lambda: nn.RNN(3, 4), (5, 2, 3)),
@@ -82,5 +96,5 @@ def counted(name, grad_of_input):
     return {"total": counter.get_total_flops(), "counts": counts}
 
 
-if __name__ == "__main__":
-    print(json.dumps({f"{name} {grad}": counted(name, grad) for name in MODELS for grad in (False, True)}))
+def all_counts():
+    return {f"{name} {grad}": counted(name, grad) for name in MODELS for grad in (False, True)}
