@@ -30,6 +30,8 @@ from .graph import (
     infer,
     known_op,
     map_leaves,
+    map_values,
+    run_node,
     tensors_in,
     values_in,
 )
@@ -444,7 +446,17 @@ class Recorder(Layer):
         if id(root) in self.inputs:
             self.written[id(root)] = root
 
+    def check(self, node: Node, values: dict[Value, Any]) -> None:
+        """Run a node of a graph that checks data, and note it."""
+        with layers.isolated():
+            run_node(node, values)
+            self._node(node.op, map_values(node.args, lambda value: self.value_of(values[value])))
+
     # --- the end ---
+
+    def shown(self) -> set[Value]:
+        """Return the values of tensors that show memory of others."""
+        return {self.values[number] for number in self.views}
 
     def shows_input(self, tensor: Any) -> bool:
         """Return whether a tensor that is no input shows the memory of one."""

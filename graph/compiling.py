@@ -13,23 +13,21 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, overload
 
-from tensorplug.autograd.transforms.pytree import Tree, tree_flatten, tree_unflatten
+from tensorplug.autograd.transforms.pytree import tree_flatten
 from tensorplug.core import Tensor
 from tensorplug.core.contexts import thread
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType, get_default_dtype
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.keys import default_device
-from tensorplug.core.dispatch.state import dispatch_state
-from tensorplug.core.tensor.base import Storage, TensorBase, bump_version, new_tensor, version_of
+from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Buffer, Module, Parameter
 
 from .capture import Recorder, Uncapturable, source_line
-from .graph import Graph, Value
+from .entries import Entry
+from .graph import Graph
 from .guards import Watch, has_state
 from .ops import Unexpected
-from .passes import optimize
-from .program import Program, lower
 from .symbolic import Dynamic
 
 __all__ = ["Break", "Compiled", "Explanation", "OptimizedModule", "compile"]
@@ -86,101 +84,6 @@ class Explanation(NamedTuple):
         return "\n".join([*lines, *map(str, self.graphs)])
 
 
-class _Entry:
-    """A graph and what it holds for."""
-
-    def __init__(
-        self, graph: Graph, watch: Watch, tree: Tree, same: dict[int, int], shared: dict[Value, int]
-    ) -> None:
-        self.graph = graph
-        self.watch = watch
-        self.tree = tree
-        self.leaves = list(graph.result)
-        # Which results are inputs themselves, written or not.
-        self.same = same
-        self.shared = shared
-        self.program: Program | None = None
-        # The state whose values are in the program, and how often it had been written.
-        self.folded: list[tuple[Any, int]] = []
-        self.inference: Graph | None = None
-        self.state: list[tuple[Any, Any, Any, Any]] = [
-            (tensor, tensor._array, tensor._key, tensor._shape) for tensor in graph.state.values()
-        ]
-
-    def holds(self) -> bool:
-        """Return whether the state that the graph was captured with is as it was."""
-        for number, (tensor, array, key, shape) in enumerate(self.state):
-            if tensor._array is not array:
-                self.program = None
-                if tensor._key is not key or tensor._shape != shape:
-                    return False
-                strides = key.runtime.strides
-                if strides(tensor._array) != strides(array):
-                    return False
-                self.state[number] = (tensor, tensor._array, key, shape)
-        return not self.watch.changed()
-
-    def run(self, tensors: list[Any], recorded: bool) -> Any:
-        """Return what the program returns for tensors.
-
-        Raises
-        ------
-        Unexpected
-            If the data is such that the program would do something else.
-        """
-        graph = self.graph
-        given = iter(tensors)
-        inputs = [next(given) if v.kind == "input" else graph.state[v.name] for v in graph.inputs]
-        if recorded and any([tensor.requires_grad for tensor in inputs]):
-            leaves, written = graph.evaluate(inputs)
-            for target, new in written:
-                target.copy_(new)
-            for position, number in self.same.items():
-                leaves[position] = inputs[number]
-            return tree_unflatten(leaves, self.tree)
-        return self._by_kernels(inputs)
-
-    def _by_kernels(self, inputs: list[Any]) -> Any:
-        if any([version_of(tensor) != version for tensor, version in self.folded]):
-            self.program = None
-        if self.program is None:
-            self.inference, folded = optimize(self.graph)
-            self.folded = [(tensor, version_of(tensor)) for tensor in folded]
-            self.program, made = lower(self.inference, self._with_state(inputs))
-            arrays = [tensor._array for tensor in made]
-        else:
-            arrays = self.program.run([tensor._array for tensor in self._with_state(inputs)])
-        program = self.program
-        graph = self.graph
-        returned: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
-        outputs = graph.outputs()
-        storages: dict[int, Storage] = {}
-        for value, place, array in zip(outputs, program.outputs, arrays, strict=True):
-            if value in returned:
-                continue
-            made = returned[value] = new_tensor(array, program.keys[place], tuple(array.shape))
-            group = self.shared.get(value)
-            if group is not None:
-                made._storage = storages.setdefault(group, Storage(0))
-            if dispatch_state.grad_disabled:
-                dispatch_state.gradient.mark_if_inference(made)
-        for target, new in graph.writes:
-            tensor = returned[target]
-            tensor._key.runtime.copy_into(tensor._array, returned[new]._array)
-            bump_version(tensor)
-        leaves = [returned[leaf] if type(leaf) is Value else leaf for leaf in self.leaves]
-        for position, number in self.same.items():
-            leaves[position] = inputs[number]
-        return tree_unflatten(leaves, self.tree)
-
-    def _with_state(self, inputs: list[Any]) -> list[Any]:
-        """Return the tensors of the optimized graph's inputs."""
-        assert self.inference is not None
-        known = dict(zip([v.name for v in self.graph.inputs], inputs, strict=True))
-        state = self.inference.state
-        return [known[v.name] if v.name in known else state[v.name] for v in self.inference.inputs]
-
-
 class Compiled:
     """A function that runs as captured graphs; what :func:`compile` returns of a function."""
 
@@ -192,7 +95,7 @@ class Compiled:
         self._fullgraph = fullgraph
         self._dynamic = Dynamic(dynamic)
         self._enabled = enabled
-        self._entries: dict[Any, list[_Entry]] = {}
+        self._entries: dict[Any, list[Entry]] = {}
         self._eager: dict[Any, Break] = {}
         self._breaks: list[Break] = []
         self._captures = self._calls = self._eager_calls = 0
@@ -284,7 +187,7 @@ class Compiled:
             self._dynamic.add(entry.graph)
         return result
 
-    def _entry(self, recorder: Recorder, watch: Watch, result: Any) -> _Entry | Break:
+    def _entry(self, recorder: Recorder, watch: Watch, result: Any) -> Entry | Break:
         if recorder.ended is not None:
             return Break(recorder.ended.reason, recorder.ended.source)
         watch.settle()
@@ -313,7 +216,7 @@ class Compiled:
             for position, leaf in enumerate(leaves)
             if id(leaf) in recorder.inputs
         }
-        return _Entry(graph, watch, tree, same, shared)
+        return Entry(graph, watch, tree, same, shared)
 
     def explain(self) -> Explanation:
         """Return what was captured so far, and what was not, and why."""

@@ -473,6 +473,13 @@ class Graph:
         written = [(values[old], values[new]) for old, new in self.writes]
         return map_values(self.result, values.__getitem__), written
 
+    def values(self, inputs: list[Any], wanted: list[Value]) -> list[Any]:
+        """Return values for tensors in the place of all inputs."""
+        found: dict[Value, Any] = dict(zip(self.inputs, inputs, strict=True))
+        for node in self.nodes:
+            run_node(node, found)
+        return [found[value] for value in wanted]
+
     def _last_uses(self) -> dict[int, list[Value]]:
         """Return which values are no longer needed after the node at a position."""
         last: dict[Value, int] = {}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
+from tensorplug.autograd import derivative
+from tensorplug.core.device.generator import generator_of
 from tensorplug.core.dispatch.op_registry import composite
+from tensorplug.nn.ops.dropout import native_dropout, native_dropout_backward
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -58,6 +62,28 @@ def detach(input: Tensor) -> Tensor:
     False
     """
     return input.detach()
+
+
+@composite(name="graph.dropout", random=True, method=False, outputs="output, mask")
+def dropout(input: Tensor, p: float) -> tuple[Tensor, Tensor]:
+    """Return `input` with dropout, and which elements were kept, which the derivative takes.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> output, mask = dropout(tp.ones(4), 0.5)
+    >>> tp.equal(output, mask * 2.0)
+    True
+    """
+    seed, offset = generator_of(input.device).take(math.prod(input.shape))
+    return native_dropout(input, p, seed, offset)
+
+
+DERIVATIVES = [
+    derivative(
+        "graph.dropout", input=lambda g_output, mask, p: native_dropout_backward(g_output, mask, p)
+    )
+]
 
 
 class Unexpected(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from tensorplug.core import plugins
 from tensorplug.core.dispatch.op_registry import Op
@@ -21,6 +22,11 @@ class GraphPlugin:
     def tensorplug_ops(self) -> Iterable[Op]:
         """Return the ops."""
         return declared_in(ops)
+
+    @hookimpl
+    def tensorplug_derivatives(self) -> Iterable[Any]:
+        """Return the derivatives."""
+        return ops.DERIVATIVES
 
 
 plugin = GraphPlugin()

@@ -127,6 +127,8 @@ class Program:
         Arrays that rules made of plain numbers, by place.
     outputs : list of int
         The places of the results.
+    fresh : list of bool
+        Of each result: whether its memory is its own.
     """
 
     def __init__(self) -> None:
@@ -135,6 +137,7 @@ class Program:
         self.keys: list[DispatchKey] = []
         self.constants: dict[int, Any] = {}
         self.outputs: list[int] = []
+        self.fresh: list[bool] = []
 
     def run(self, inputs: list[Any]) -> list[Any]:
         """Return the resulting arrays for those that go in."""
@@ -408,3 +411,5 @@ def _settle(tracer: _Tracer) -> None:
                     tracer.roots[other] = out
                 break
     program.free = [tuple(places) for places in free]
+    roots = [tracer.roots[place] for place in program.outputs]
+    program.fresh = [root >= 0 and roots.count(root) == 1 for root in roots]

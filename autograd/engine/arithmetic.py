@@ -37,8 +37,9 @@ def sum_to_shape(array: Any, shape: Shape, key: DispatchKey) -> Any:
 
 def zeros(key: DispatchKey, shape: Shape, raw: bool) -> Any:
     """Return zeros as a raw array or a tensor."""
-    array = normal(key.kernels[FILL_NEW.index](shape, 0, key.dtype), key)
-    return array if raw else new_tensor(array, key, shape)
+    if not raw:
+        return FILL_NEW.call(shape, 0, key.dtype, key.device)
+    return normal(key.kernels[FILL_NEW.index](shape, 0, key.dtype), key)
 
 
 def add(

@@ -1,0 +1,105 @@
+"""Training steps under tp.compile, as ratios to our own eager, and whether the losses agree.
+
+::
+
+    python -m benchmarks.compiled_steps
+    python -m benchmarks.compiled_steps --filter 'resnet|vit' --rounds 9
+
+The networks are those of `benchmarks.models`. Both start from the same weights, see the same batch, and take
+turns in one process; what is compared is the time of the processor, which other work disturbs least. A step
+is the loss (the network and its loss are one graph), its gradients and the optimizer's step.
+"""
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import geometric_mean, median
+from typing import Any
+
+import tensorplug as tp
+
+from .libraries import EXAMPLES, load
+from .worker import OTHERS, TABLE1
+
+
+def task_of(name: str, full: bool) -> Any:
+    """Return one of the networks, ready to be trained."""
+    if name in TABLE1:
+        return load(EXAMPLES / "table1", "tasks", tp).make(name, full=full, dropout=0.0)
+    return load(Path(__file__).parent, "networks", tp).make(name, full=full)
+
+
+def stepper(name: str, full: bool, compiled: bool) -> Callable[[], float]:
+    """Return what trains a network by one step and returns the loss."""
+    task = task_of(name, full)
+    batch = next(task.batches)
+    task.model.train()
+
+    def loss_of(*batch: Any) -> Any:
+        return task.loss(task.model, batch)
+
+    loss_of = tp.compile(loss_of) if compiled else loss_of
+
+    def step() -> float:
+        task.optimizer.zero_grad()
+        loss = loss_of(*batch)
+        loss.backward()
+        task.optimizer.step()
+        return float(loss.item())
+
+    step.loss_of = loss_of  # type: ignore[attr-defined]
+    return step
+
+
+def measure(name: str, full: bool, rounds: int) -> tuple[float, float, float, str]:
+    """Return the seconds of an eager and a compiled step, how far losses differ, and what was captured."""
+    steps = [stepper(name, full, compiled) for compiled in (False, True)]
+    first = [[step() for _ in range(4)] for step in steps]  # the compiled one captures meanwhile
+    apart = max(abs(a - b) / abs(a) for a, b in zip(*first, strict=True))
+    times: list[list[float]] = [[], []]
+    for turn in range(rounds):
+        for which in (0, 1) if turn % 2 else (1, 0):
+            begin = time.process_time()
+            count = 0
+            while time.process_time() - begin < 0.2:
+                steps[which]()
+                count += 1
+            times[which].append((time.process_time() - begin) / count)
+    found = steps[1].loss_of.explain()  # type: ignore[attr-defined]
+    how = f"{len(found.graphs)} graphs" if not found.breaks else str(found.breaks[0])
+    return median(times[0]), median(times[1]), apart, how
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a table; the status is 1 if losses differ."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--filter", default=".", help="networks, as a regular expression")
+    parser.add_argument("--full", action="store_true", help="the published sizes")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args(arguments)
+    tp.set_num_threads(options.threads)
+    ratios = []
+    worst = 0.0
+    for name in (*TABLE1, *OTHERS):
+        if not re.search(options.filter, name):
+            continue
+        eager, compiled, apart, how = measure(name, options.full, options.rounds)
+        ratios.append(compiled / eager)
+        worst = max(worst, apart)
+        print(
+            f"{name:10} eager {eager * 1e3:8.2f} ms  compiled {compiled * 1e3:8.2f} ms"
+            f"  ratio {ratios[-1]:.2f}  losses apart {apart:.1e}  {how}",
+            flush=True,
+        )
+    print(f"geometric mean of ratios {geometric_mean(ratios):.2f}")
+    return int(worst > 1e-4)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

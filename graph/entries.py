@@ -1,0 +1,176 @@
+"""Entries: a captured graph, what it holds for, and how a call of the program runs it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.autograd.transforms.pytree import Tree, tree_unflatten
+from tensorplug.core.dispatch.keys import dispatch_key
+from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.tensor.base import Storage, bump_version, new_tensor, version_of
+
+from .capture import Uncapturable
+from .graph import Graph, Value
+from .guards import Watch
+from .joint import NothingRecorded
+from .passes import optimize
+from .program import Program, lower
+from .training import Training
+
+__all__ = ["Entry"]
+
+
+class Entry:
+    """A graph and what it holds for."""
+
+    def __init__(
+        self, graph: Graph, watch: Watch, tree: Tree, same: dict[int, int], shared: dict[Value, int]
+    ) -> None:
+        self.graph = graph
+        self.watch = watch
+        self.tree = tree
+        self.leaves = list(graph.result)
+        # Which results are inputs themselves, written or not.
+        self.same = same
+        self.shared = shared
+        self.program: Program | None = None
+        # The state whose values are in the program, and how often it had been written.
+        self.folded: list[tuple[Any, int]] = []
+        self.inference: Graph | None = None
+        # By which inputs require grad; and why gradients are left to ops.
+        self.trainings: dict[tuple[bool, ...], Training | bool | None] = {}
+        self.refused: Uncapturable | None = None
+        self.state: list[tuple[Any, Any, Any, Any]] = [
+            (tensor, tensor._array, tensor._key, tensor._shape) for tensor in graph.state.values()
+        ]
+
+    def holds(self) -> bool:
+        """Return whether the state that the graph was captured with is as it was."""
+        for number, (tensor, array, key, shape) in enumerate(self.state):
+            if tensor._array is not array:
+                self.program = None
+                if tensor._key is not key or tensor._shape != shape:
+                    return False
+                strides = key.runtime.strides
+                if strides(tensor._array) != strides(array):
+                    return False
+                self.state[number] = (tensor, tensor._array, key, shape)
+        return not self.watch.changed()
+
+    def run(self, tensors: list[Any], recorded: bool) -> Any:
+        """Return what the program returns for tensors.
+
+        Raises
+        ------
+        Unexpected
+            If the data is such that the program would do something else.
+        """
+        graph = self.graph
+        given = iter(tensors)
+        inputs = [next(given) if v.kind == "input" else graph.state[v.name] for v in graph.inputs]
+        if recorded:
+            needing = tuple([tensor.requires_grad for tensor in inputs])
+            if True in needing:
+                training = self._training(inputs, needing)
+                if training is None:
+                    return self._by_ops(inputs)
+                if type(training) is Training:
+                    return self._recorded(training, inputs)
+        return self._by_kernels(inputs)
+
+    def _by_ops(self, inputs: list[Any]) -> Any:
+        leaves, written = self.graph.evaluate(inputs)
+        for target, new in written:
+            target.copy_(new)
+        return self._finished(leaves, inputs)
+
+    def _finished(self, leaves: list[Any], inputs: list[Any]) -> Any:
+        for position, number in self.same.items():
+            leaves[position] = inputs[number]
+        return tree_unflatten(leaves, self.tree)
+
+    # --- with gradients ---
+
+    def _training(self, inputs: list[Any], needing: tuple[bool, ...]) -> Training | bool | None:
+        """Return what runs the graph and its gradients; None if only ops do, False if there are none."""
+        if dispatch_state.gradient.watched or any(map(_unusual, inputs)):
+            return None
+        if needing in self.trainings:
+            return self.trainings[needing]
+        made: Training | bool | None = None
+        alone = len(set(self.shared.values())) == len(self.shared)
+        if alone and not any([target.requires_grad for target in self._targets(inputs)]):
+            try:
+                made = Training(self.graph, inputs)
+            except NothingRecorded:
+                made = False
+            except Uncapturable as error:
+                self.refused = error
+        self.trainings[needing] = made
+        return made
+
+    def _targets(self, inputs: list[Any]) -> list[Any]:
+        known = dict(zip(self.graph.inputs, inputs, strict=True))
+        return [known[target] for target, _ in self.graph.writes]
+
+    def _recorded(self, training: Training, inputs: list[Any]) -> Any:
+        graph = self.graph
+        streams = training.streams()
+        arrays, saved = training.run(inputs)
+        returned: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
+        for value, array in zip(graph.outputs(), arrays, strict=True):
+            if value not in returned:
+                key = dispatch_key(value.device, value.dtype)
+                returned[value] = new_tensor(array, key, tuple(array.shape))
+        training.record(inputs, saved, streams, returned)
+        return self._written(returned, inputs)
+
+    def _written(self, returned: dict[Value, Any], inputs: list[Any]) -> Any:
+        """Write what the program writes, and return what it returns."""
+        for target, new in self.graph.writes:
+            tensor = returned[target]
+            tensor._key.runtime.copy_into(tensor._array, returned[new]._array)
+            bump_version(tensor)
+        leaves = [returned[leaf] if type(leaf) is Value else leaf for leaf in self.leaves]
+        return self._finished(leaves, inputs)
+
+    # --- without ---
+
+    def _by_kernels(self, inputs: list[Any]) -> Any:
+        if any([version_of(tensor) != version for tensor, version in self.folded]):
+            self.program = None
+        if self.program is None:
+            self.inference, folded = optimize(self.graph)
+            self.folded = [(tensor, version_of(tensor)) for tensor in folded]
+            self.program, made = lower(self.inference, self._with_state(inputs))
+            arrays = [tensor._array for tensor in made]
+        else:
+            arrays = self.program.run([tensor._array for tensor in self._with_state(inputs)])
+        program = self.program
+        graph = self.graph
+        returned: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
+        outputs = graph.outputs()
+        storages: dict[int, Storage] = {}
+        for value, place, array in zip(outputs, program.outputs, arrays, strict=True):
+            if value in returned:
+                continue
+            made = returned[value] = new_tensor(array, program.keys[place], tuple(array.shape))
+            group = self.shared.get(value)
+            if group is not None:
+                made._storage = storages.setdefault(group, Storage(0))
+            if dispatch_state.grad_disabled:
+                dispatch_state.gradient.mark_if_inference(made)
+        return self._written(returned, inputs)
+
+    def _with_state(self, inputs: list[Any]) -> list[Any]:
+        """Return the tensors of the optimized graph's inputs."""
+        assert self.inference is not None
+        known = dict(zip([v.name for v in self.graph.inputs], inputs, strict=True))
+        state = self.inference.state
+        return [known[v.name] if v.name in known else state[v.name] for v in self.inference.inputs]
+
+
+def _unusual(tensor: Any) -> bool:
+    """Return whether a tensor has tangents, or was made in inference mode."""
+    extra = tensor._extra
+    return tensor._tangents is not None or (extra is not None and extra.inference)

@@ -1,0 +1,203 @@
+"""Training: a captured program with its gradients, both as programs, and one node in autograd's graph.
+
+The forward half returns the results and what the backward half needs. What the two cannot do, such as second
+derivatives, is done by the ops of the graph: the node runs them again on the same inputs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.autograd import grad
+from tensorplug.autograd.grad_mode import enable_grad
+from tensorplug.autograd.graph.nodes import FREED, Identity, MultiNode
+from tensorplug.autograd.graph.recording import attach_several, shared
+from tensorplug.autograd.graph.views import edge_of
+from tensorplug.core.device.generator import fork_rng, generator_of, going_on
+from tensorplug.core.dispatch.keys import dispatch_key
+from tensorplug.core.dispatch.layers import recording
+from tensorplug.core.tensor.base import TRACKED, new_tensor, version_of
+
+from .graph import Graph, Value
+from .joint import Joint, join
+from .program import Program, lower
+
+__all__ = ["Training"]
+
+#: For how many layouts of incoming gradients a backward half is lowered.
+_LAYOUTS = 8
+
+
+class Training:
+    """A graph and its gradients, for inputs of which given ones require grad.
+
+    Parameters
+    ----------
+    graph : Graph
+        What was captured of the program.
+    inputs : list of Tensor
+        One for each input of the graph.
+
+    Raises
+    ------
+    Uncapturable, NothingRecorded
+        As :func:`~.joint.join` does.
+    """
+
+    def __init__(self, graph: Graph, inputs: list[Any]) -> None:
+        self.graph = graph
+        self.joint: Joint = join(graph, inputs)
+        self.forward: Program | None = None
+        self.backward: dict[Any, Program] = {}
+        random = {v.device for node in graph.nodes if node.op.random for v in node.outputs}
+        self.generators = [generator_of(device) for device in random]
+
+    def run(self, inputs: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the arrays of the graph's outputs and of what is saved."""
+        if self.forward is None:
+            self.forward, made = lower(self.joint.forward, inputs)
+            arrays = [tensor._array for tensor in made]
+        else:
+            arrays = self.forward.run([tensor._array for tensor in inputs])
+        graph = self.joint.forward
+        # In the order of Graph.outputs(): results, saved values, what is written.
+        end = len(arrays) - len(graph.writes)
+        begin = end - self.joint.saved
+        return [*arrays[:begin], *arrays[end:]], arrays[begin:end]
+
+    def gradients(self, saved: list[Any], given: list[Any]) -> list[tuple[Any, bool]]:
+        """Return (gradient, fresh) for each input that requires grad, from saved and incoming arrays."""
+        values = self.joint.backward.inputs
+        keys = [dispatch_key(value.device, value.dtype) for value in values[len(saved) :]]
+        layout = tuple([key.runtime.strides(a) for key, a in zip(keys, given, strict=True)])
+        program = self.backward.get(layout)
+        arrays: list[Any]
+        if program is None:
+            tensors = [
+                new_tensor(array, dispatch_key(value.device, value.dtype), tuple(array.shape))
+                for array, value in zip([*saved, *given], values, strict=True)
+            ]
+            program, made = lower(self.joint.backward, tensors)
+            if len(self.backward) < _LAYOUTS:
+                self.backward[layout] = program
+            arrays, fresh = [tensor._array for tensor in made], [False] * len(made)
+        else:
+            arrays, fresh = program.run([*saved, *given]), program.fresh
+        found = iter(zip(arrays, fresh, strict=True))
+        return [(None, False) if v is None else next(found) for v in self.joint.backward.result]
+
+    def streams(self) -> list[Any]:
+        """Return what has the generators that the program draws from go on from where they are now."""
+        return [going_on(generator) for generator in self.generators]
+
+    def record(
+        self, inputs: list[Any], saved: list[Any], streams: list[Any], returned: dict[Value, Any]
+    ) -> None:
+        """Make a node the maker of the results whose gradients may come in."""
+        node = CompiledNode()
+        joint = self.joint
+        outputs = [returned[value] for value in joint.wanted]
+        needing = [tensor for tensor in inputs if tensor.requires_grad]
+        node.begin(
+            tuple([edge_of(tensor) for tensor in needing]), outputs[0]._key, outputs[0]._shape
+        )
+        node.training = self
+        node.saved = tuple(saved)
+        node.inputs = inputs
+        node.versions = tuple([version_of(tensor) for tensor in inputs])
+        kept = [inputs[number] for number in joint.inputs]
+        kept += [shared(returned[self.graph.result[number]]) for number in joint.results]
+        node.watched = [(tensor, version_of(tensor)) for tensor in kept]
+        node.streams = streams
+        attach_several(node, outputs)
+
+    def by_ops(
+        self, inputs: list[Any], given: list[Any], streams: list[Any], create_graph: bool
+    ) -> list[Any]:
+        """Return the gradients of inputs that require grad, where some incoming ones may be None.
+
+        With `create_graph` they are differentiable in the inputs and in what comes in.
+        """
+        targets: list[Any] = []
+        values = []
+        for tensor in inputs:
+            value = new_tensor(tensor._array, tensor._key, tensor._shape)
+            if tensor.requires_grad:
+                value._state = TRACKED
+                if create_graph:
+                    value._node = Identity(edge_of(tensor), tensor._key, tensor._shape)
+                targets.append(value)
+            values.append(value)
+        with fork_rng(), enable_grad():
+            for step in streams:
+                step()
+            made = self.graph.values(values, self.joint.wanted)
+        pairs = [(o, g) for o, g in zip(made, given, strict=True) if g is not None]
+        if not pairs:
+            return [None] * len(targets)
+        outputs, gradients = zip(*pairs, strict=True)
+        return list(grad(outputs, targets, gradients, create_graph=create_graph, allow_unused=True))
+
+
+class CompiledNode(MultiNode):
+    """The node of a compiled program; it stands behind one output node per result."""
+
+    __slots__ = ("inputs", "streams", "training", "watched")
+
+    training: Training
+    inputs: list[Any]
+    # Tensors whose memory saved arrays show, and how often they had been written.
+    watched: list[tuple[Any, int]]
+    # What has the generators go on from where the program began.
+    streams: list[Any]
+
+    def name(self) -> str:
+        """Return "CompiledFunctionBackward"."""
+        return "CompiledFunctionBackward"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{self.name()!r} has no attribute {name!r}")
+
+    def release(self) -> None:
+        """Drop what was saved."""
+        self.saved = None
+        self.inputs = []
+        self.watched = []
+
+    def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
+        """Run the backward half; where it does not serve, the graph op by op."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        for tensor, version in self.watched:
+            if version_of(tensor) != version:
+                raise self.modified(tensor, version)
+        given = [gradient.get(number) for number in range(len(self.outputs))]
+        if raw and all([value is not None for value in given]):
+            arrays = [
+                array if type(array) is key.array_type else key.as_array(array)
+                for array, (key, _) in zip(given, self.outputs, strict=True)
+            ]
+            return self.training.gradients(list(self.saved), arrays)
+        written = {target for target, _ in self.training.graph.writes}
+        for value, tensor, version in zip(
+            self.training.graph.inputs, self.inputs, self.versions, strict=True
+        ):
+            if value not in written and version_of(tensor) != version:
+                raise self.modified(tensor, version)
+        if raw:
+            given = [
+                None if array is None else new_tensor(array, *kind)
+                for array, kind in zip(given, self.outputs, strict=True)
+            ]
+        found = self.training.by_ops(
+            self.inputs, given, self.streams, recording.enabled and not raw
+        )
+        return [(value if value is None or not raw else value._array, False) for value in found]
+
+    def modified(self, tensor: Any, version: int) -> RuntimeError:
+        """Return the error for a tensor that was written to."""
+        return RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            f"operation: [{tensor.device} {tensor.dtype.name} {list(tensor._shape)}], saved by "
+            f"{self.name()}, is at version {version_of(tensor)}; expected version {version} instead"
+        )

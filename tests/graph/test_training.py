@@ -1,0 +1,321 @@
+"""Captured gradients are the program's: first and higher ones, hooks, several backward passes, errors."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import tensorplug as tp
+from tensorplug import nn
+from tensorplug.graph import joint, training
+from tensorplug.graph.cut import INFINITE, Network
+from tensorplug.nn import functional as F
+
+
+def equal(a, b):
+    a, b = (tp.utils._pytree.tree_leaves(tree) for tree in (a, b))
+    assert len(a) == len(b)
+    for x, y in zip(a, b, strict=True):
+        assert (x is None) is (y is None)
+        if x is not None:
+            assert x.dtype is y.dtype
+            assert np.array_equal(x.detach().numpy(), y.detach().numpy(), equal_nan=True)
+
+
+def halves(compiled):
+    """Return what runs the captured gradients of a compiled function or module."""
+    compiled = getattr(compiled, "_compiled", compiled)
+    found = [
+        t for entries in compiled._entries.values() for e in entries for t in e.trainings.values()
+    ]
+    return [t for t in found if isinstance(t, training.Training)]
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(8)
+        self.qkv = nn.Linear(8, 24)
+        self.out = nn.Linear(8, 8)
+
+    def forward(self, x):
+        q, k, v = self.qkv(self.norm(x)).reshape(2, -1, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
+        found = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return x + self.out(found.transpose(1, 2).reshape(x.shape))
+
+
+NETWORKS = {
+    "convolution": (
+        lambda: nn.Sequential(
+            nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.Dropout(0.2),
+            nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 5), nn.GELU(),
+        ),
+        lambda: tp.randn(2, 3, 8, 8),
+    ),
+    "attention": (Attention, lambda: tp.randn(2, 5, 8)),
+    "embedding": (
+        lambda: nn.Sequential(nn.Embedding(9, 8), nn.Linear(8, 9), nn.LogSoftmax(-1)),
+        lambda: tp.randint(9, (2, 4)),
+    ),
+    "dropouts": (
+        lambda: nn.Sequential(nn.Dropout1d(0.5), nn.AlphaDropout(0.3), nn.RReLU(), nn.Dropout(1.0)),
+        lambda: tp.randn(2, 3, 4),
+    ),
+    "recurrent": (lambda: Only(nn.LSTM(4, 3)), lambda: tp.randn(5, 2, 4)),
+}  # fmt: skip
+
+
+class Only(nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, x):
+        return self.module(x)[0]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_train_alike(name):
+    make, data = NETWORKS[name]
+    tp.manual_seed(0)
+    eager = make()
+    twin = copy.deepcopy(eager)
+    compiled = tp.compile(twin)
+    optimizers = [
+        tp.optim.SGD(m.parameters(), lr=0.1) for m in (eager, twin) if list(m.parameters())
+    ]
+    for step in range(5):
+        x = data()
+        xs = [x.clone().requires_grad_(x.is_floating_point()) for _ in range(2)]
+        results = []
+        for module, given in zip((eager, compiled), xs, strict=True):
+            tp.manual_seed(step)
+            results.append(module(given))
+            results[-1].square().sum().backward()
+        equal(*results)
+        equal(xs[0].grad, xs[1].grad)
+        equal([p.grad for p in eager.parameters()], [p.grad for p in twin.parameters()])
+        for optimizer in optimizers:
+            optimizer.step()
+        equal(list(eager.buffers()), list(twin.buffers()))
+    assert halves(compiled)
+
+
+def function(x, w):
+    h = (x @ w).tanh()
+    return h * h.exp(), h.sum(0)
+
+
+def ready(program, *tensors):
+    """Return a compiled program that has run with its gradients."""
+    compiled = tp.compile(program)
+    for _ in range(3):
+        given = [t.clone().requires_grad_() for t in tensors]
+        outs = tp.utils._pytree.tree_leaves(compiled(*given))
+        sum([out.square().sum() for out in outs]).backward()
+    assert halves(compiled)
+    return compiled
+
+
+def pair(*tensors):
+    return [[t.clone().requires_grad_() for t in tensors] for _ in range(2)]
+
+
+DATA = (tp.linspace(-1, 1, 6).reshape(2, 3), tp.linspace(0, 1, 9).reshape(3, 3))
+
+
+def test_one_of_several_results_has_a_gradient():
+    compiled = ready(function, *DATA)
+    for which in (0, 1):
+        (a, b), (c, d) = pair(*DATA)
+        function(a, b)[which].square().sum().backward()
+        compiled(c, d)[which].square().sum().backward()
+        equal([a.grad, b.grad], [c.grad, d.grad])
+
+
+def test_what_a_result_does_not_depend_on_has_no_gradient():
+    def program(x, y):
+        return x * 2, y * 3
+
+    compiled = ready(program, *DATA)
+    x, y = (t.clone().requires_grad_() for t in DATA)
+    compiled(x, y)[0].sum().backward()
+    assert y.grad is None
+    equal(x.grad, tp.full((2, 3), 2.0))
+
+
+def test_higher_derivatives():
+    compiled = ready(function, *DATA)
+    found = []
+    for run, (x, w) in zip((function, compiled), pair(*DATA), strict=True):
+        outs = run(x * 1, w)
+        grads = tp.autograd.grad(outs, (x, w), [o.detach() for o in outs], create_graph=True)
+        second = tp.autograd.grad(sum([(g * g).sum() for g in grads]), (x, w), create_graph=True)
+        found.append([*grads, *second, *tp.autograd.grad(second[0].sum(), w)])
+    for a, b in zip(*found, strict=True):
+        tp.testing.assert_close(a, b)
+
+
+def test_second_derivatives_draw_the_same_numbers():
+    def program(x):
+        return F.dropout(x.tanh(), 0.5)
+
+    compiled = ready(program, DATA[0])
+    found = []
+    for run, (x,) in zip((program, compiled), pair(DATA[0]), strict=True):
+        tp.manual_seed(5)
+        out = run(x)
+        (g,) = tp.autograd.grad(out.square().sum(), x, create_graph=True)
+        found.append([out, *tp.autograd.grad(g.sum(), x), tp.rand(1)])
+    for a, b in zip(*found, strict=True):
+        tp.testing.assert_close(a, b)
+
+
+def test_backward_twice():
+    compiled = ready(function, *DATA)
+    found = []
+    for run, (x, w) in zip((function, compiled), pair(*DATA), strict=True):
+        loss = run(x, w)[0].sum()
+        loss.backward(retain_graph=True)
+        loss.backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            loss.backward()
+        found.append([x.grad, w.grad])
+    equal(*found)
+
+
+@pytest.mark.parametrize("which", ["argument", "result", "view"])
+def test_writing_to_what_was_saved_is_an_error(which):
+    def program(x, w):
+        h = (x * w).exp()
+        return h if which != "view" else h.reshape(-1)
+
+    compiled = ready(program, DATA[0], DATA[0])
+    for run in (program, compiled):
+        x, w = (DATA[0].clone().requires_grad_() for _ in range(2))
+        given = x * 1
+        out = run(given, w)
+        with tp.no_grad():
+            (given if which == "argument" else out).mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace"):
+            out.sum().backward()
+
+
+def test_results_are_written_and_hooked_as_others_are():
+    compiled = ready(function, *DATA)
+    found = []
+    for run, (x, w) in zip((function, compiled), pair(*DATA), strict=True):
+        seen = []
+        first, second = run(x, w)
+        second.mul_(2)
+        second.register_hook(seen.append)
+        first.retain_grad()
+        x.register_hook(lambda g: g * 3)
+        (first.sum() + second.square().sum()).backward()
+        found.append([x.grad, w.grad, first.grad, *seen])
+    equal(*found)
+
+
+def test_gradients_of_any_layout():
+    compiled = ready(function, *DATA)
+    for make in (
+        lambda shape: tp.ones(()).expand(shape),
+        lambda shape: tp.arange(6.0).reshape(3, 2).T if shape == (2, 3) else tp.ones(shape),
+        lambda shape: tp.arange(24.0)[:: 24 // np.prod(shape)].reshape(shape).flip(0),
+    ):
+        found = []
+        for run, (x, w) in zip((function, compiled), pair(*DATA), strict=True):
+            outs = run(x, w)
+            given = [make(tuple(out.shape)) for out in outs]
+            found.append(tp.autograd.grad(outs, (x, w), given))
+        for a, b in zip(*found, strict=True):
+            tp.testing.assert_close(a, b)
+
+
+def test_parameters_that_freeze():
+    module = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 2))
+    compiled = tp.compile(module)
+    x = DATA[0]
+    for step in range(6):
+        module[0].requires_grad_(step % 2 == 0)
+        for run in (module, compiled):
+            module.zero_grad()
+            run(x).sum().backward()
+            if run is module:
+                wanted = [None if p.grad is None else p.grad.clone() for p in module.parameters()]
+        equal([p.grad for p in module.parameters()], wanted)
+    assert len(halves(compiled)) == 2
+
+
+def test_what_is_not_captured_runs_op_by_op():
+    def written(x, y):
+        x.add_(y)
+        return x.exp()
+
+    def data(x, y):
+        return F.interpolate(x[None] * y, scale_factor=2)
+
+    for program in (written, data):
+        compiled = tp.compile(program)
+        for _ in range(3):
+            found = []
+            for run, (x, y) in zip((program, compiled), pair(DATA[0], DATA[0]), strict=True):
+                run(x * 1, y).sum().backward()
+                found.append([x.grad, y.grad])
+            equal(*found)
+        assert not halves(compiled)
+        assert compiled.explain().eager == 0
+
+
+def test_saved_tensors_hooks_see_what_eager_saves():
+    compiled = ready(function, *DATA)
+    counts = []
+    for run, (x, w) in zip((function, compiled), pair(*DATA), strict=True):
+        packed = []
+        with tp.autograd.graph.saved_tensors_hooks(
+            lambda t, p=packed: p.append(t) or t, lambda t: t
+        ):
+            run(x, w)
+        counts.append(len(packed))
+    assert counts[0] == counts[1] > 0
+
+
+def test_a_planted_fault_is_found(monkeypatch):
+    monkeypatch.setattr(joint, "_simplify", _wrong(joint._simplify))
+    with pytest.raises(AssertionError):
+        test_networks_train_alike("attention")
+
+
+def _wrong(simplify):
+    def planted(graph):
+        simplify(graph)
+        node = next(n for n in graph.nodes if n.op.name == "mul")
+        node.args = (node.args[0], node.args[0])
+
+    return planted
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cuts_are_the_least(seed):
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(3, 8))
+    capacity = rng.integers(0, 6, (size, size)) * (rng.random((size, size)) < 0.5)
+    network = Network()
+    points = [network.add() for _ in range(size)]
+    for a in points:
+        for b in points:
+            if capacity[a, b] and a != b:
+                network.join(a, b, int(capacity[a, b]))
+    side = network.cut(0, size - 1)
+
+    def cost(inside):
+        return sum(
+            capacity[a, b] for a in inside for b in range(size) if b not in inside and a != b
+        )
+
+    others = [
+        {0, *[p for p in range(1, size - 1) if mask >> (p - 1) & 1]}
+        for mask in range(1 << (size - 2))
+    ]
+    assert cost(side) == min(map(cost, others))
+    assert capacity.sum() < INFINITE
