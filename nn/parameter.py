@@ -81,7 +81,7 @@ class Parameter(_Owned, metaclass=_ParameterType):
                     "detach() returns an instance of the same type, but return type "
                     f"{type(made).__name__} was found instead"
                 )
-            made._is_param = True
+            made.__dict__["_is_param"] = True
             return cast("Self", made)
         return cls._over(data, requires_grad)
 

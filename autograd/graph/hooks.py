@@ -13,6 +13,7 @@ from tensorplug.core.locks import renewed
 from tensorplug.core.tensor.base import bump_version
 from tensorplug.core.tensor.tensor import Tensor
 
+from ..engine.backward_callbacks import running
 from .edges import GradientEdge, get_gradient_edge
 from .handles import RemovableHandle
 from .nodes import Node
@@ -133,8 +134,6 @@ def register_multi_grad_hook(
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     lock = renewed(threading.Lock())
-    from ..engine.backward_callbacks import running  # the engine needs this package
-
     known: dict[int, Any] = {}
     passes: list[Any] = []
 

@@ -13,7 +13,10 @@ _QUANTIZED = (
 _VENDOR = "kernels come with plugins and have no names of their own; call the op, tp.explain says what runs"
 _SYMBOLIC = "sizes are plain ints here; use Python's own functions on them"
 
-_SPARSE = "sparse tensors are COO or CSR: sparse_coo_tensor, sparse_csr_tensor; a CSC matrix is the transpose of a CSR one"
+_SPARSE = (
+    "sparse tensors are COO or CSR: sparse_coo_tensor, sparse_csr_tensor; a CSC matrix is the transpose of a "
+    "CSR one"
+)
 
 _REASONS = {
     **dict.fromkeys(("compiler", "jit", "cond", "while_loop"), _COMPILER),

@@ -230,8 +230,11 @@ REFUSALS: dict[str, tuple[str, str]] = {
     # --- numbers of few bits ---
     "torch": (
         f"{QUANTIZED}; sparse tensors are COO or CSR",
-        "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor _grouped_mm _scaled_mm "
-        "PyTorchFileReader sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor sparse_csc sparse_csc_tensor",
+        (
+            "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor _grouped_mm "
+            "_scaled_mm PyTorchFileReader sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor sparse_csc "
+            "sparse_csc_tensor"
+        ),
     ),
     "torch.ao.quantization": (QUANTIZED, _QUANTIZERS),
     "torch.ao.quantization.quantize_fx": (QUANTIZED, "convert_fx fuse_fx prepare_fx prepare_qat_fx"),
