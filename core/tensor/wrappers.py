@@ -96,7 +96,9 @@ def make_wrapper(
     return overrides.note(tensor)
 
 
-def detached_wrapper(tensor: Any) -> Any:
-    """Return what the class of such a tensor makes of ``aten.detach``."""
-    func, args, kwargs = torch_dispatch.spelling().named("detach", (tensor,))
+def detach(self: Any) -> Any:
+    """Return a tensor over the same memory that requires no grad; without memory, as its class has it."""
+    if not self._key.intercepts:
+        return overrides.tensor_class.detach(self)
+    func, args, kwargs = torch_dispatch.spelling().named("detach", (self,))
     return torch_dispatch.ask(torch_dispatch.dispatchers(args, kwargs), func, args, kwargs)
