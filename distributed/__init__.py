@@ -9,20 +9,24 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .backends import (
+    Backend,
+    is_available,
+    is_backend_available,
+    is_gloo_available,
+    is_mpi_available,
+    is_nccl_available,
+    is_ucc_available,
+    is_xccl_available,
+)
 from .collectives import (
-    all_gather,
-    all_gather_into_tensor,
     all_reduce,
-    all_to_all,
-    all_to_all_single,
     barrier,
     broadcast,
-    gather,
     monitored_barrier,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
-    scatter,
 )
 from .debug import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
 from .errors import (
@@ -32,13 +36,19 @@ from .errors import (
     DistQueueEmptyError,
     DistStoreError,
 )
+from .gathering import (
+    all_gather,
+    all_gather_into_tensor,
+    all_to_all,
+    all_to_all_single,
+    gather,
+    scatter,
+)
 from .groups import (
-    Backend,
     GroupMember,
     ProcessGroup,
     _get_default_group as _get_default_group,
     default_pg_timeout,
-    destroy_process_group,
     get_backend,
     get_backend_config,
     get_global_rank,
@@ -49,19 +59,8 @@ from .groups import (
     get_rank,
     get_world_size,
     group,
-    init_process_group,
-    is_available,
-    is_backend_available,
-    is_gloo_available,
     is_initialized,
-    is_mpi_available,
-    is_nccl_available,
     is_torchelastic_launched,
-    is_ucc_available,
-    is_xccl_available,
-    new_group,
-    new_subgroups,
-    new_subgroups_by_enumeration,
 )
 from .objects import (
     all_gather_object,
@@ -73,7 +72,16 @@ from .objects import (
 )
 from .point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from .reduce_op import ReduceOp, make_premul_sum, reduce_op
+from .subgroups import (
+    new_group,
+    new_subgroups,
+    new_subgroups_by_enumeration,
+)
 from .work import Work
+from .world import (
+    destroy_process_group,
+    init_process_group,
+)
 
 _make_nccl_premul_sum = make_premul_sum  # torch's name
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -17,9 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Work"]
 
-# A wait asks without a pause for as long as a small collective takes, then with longer and longer pauses,
-# which leave the processor to others. One that lasts longer than _SLOW tells the others where it is.
-_SPINS = 2_000
+# A wait asks without a pause for as long as the transfer may take by itself, for asking is what moves it on,
+# and lets others who want the processor have it between. Then whoever is waited for is late: the pauses become
+# longer and longer. A wait longer than _SLOW tells the others where it is.
+_SPINS = 50
+_LATENCY = 2e-4
+_PER_BYTE = 1e-9
 _LONGEST_PAUSE = 0.001
 _SLOW = 1.0
 
@@ -94,8 +99,13 @@ class Work:
         for _ in range(_SPINS):
             if self.is_completed():
                 return True
-        limit = _seconds(timeout, self._group)
         started = time.monotonic()
+        brief = _LATENCY + _PER_BYTE * sum([t.numel() * t.element_size() for t in self._result])
+        while time.monotonic() - started < brief:
+            if self.is_completed():
+                return True
+            _yield()
+        limit = _seconds(timeout, self._group)
         slow = min(_SLOW, limit / 4)
         pause, told = 1e-5, False
         while not self.is_completed():
@@ -243,6 +253,14 @@ class _Following(_WorkFuture):
 
     def __init__(self, before: _WorkFuture) -> None:
         super().__init__(before._work)
+
+
+def _yield() -> None:
+    """Let another process have this processor, if one wants it."""
+    if sys.platform == "win32":
+        time.sleep(0)
+    else:
+        os.sched_yield()
 
 
 def _seconds(timeout: timedelta | float | None, group: ProcessGroup) -> float:
