@@ -150,6 +150,8 @@ class Tensor(TensorMethods):
     @property
     def is_meta(self) -> bool:
         """Whether the tensor is on the "meta" device, without data."""
+        if dispatch_state.layers_active:
+            layers.note_hidden("what is done without data")
         return self._key.is_meta
 
     def is_floating_point(self) -> bool:
