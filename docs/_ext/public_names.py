@@ -82,7 +82,7 @@ TOP_LEVEL = {
     "Dtypes, devices and settings": """core.device.dtypes core.device.device core.tensor.shapes
         core.tensor.layout core.tensor.predicates autograd amp core.dispatch _namespaces _ops
         core.tensor.printing core.tensor.storages storage serialization _settings __config__ builtins
-        core.errors _devices _ops""",
+        core.errors _devices _ops _streams""",
 }
 
 NN = {
@@ -160,7 +160,9 @@ NAMESPACES = {
     "utils.benchmark": "Benchmarks",
     "utils.checkpoint": "Checkpointing",
     "utils.dlpack": "Exchange by DLPack",
+    "utils.flop_counter": "Counts of operations",
     "utils.hooks": "Handles of hooks",
+    "utils.module_tracker": "Which modules run",
     "utils.model_zoo": "State dicts from the network",
     "torch_version": "Versions",
     "types": "Types for annotations",
