@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Work"]
 
 # A wait asks without a pause for as long as the transfer may take by itself, for asking is what moves it on,
-# and lets others who want the processor have it between. Then whoever is waited for is late: the pauses become
-# longer and longer. A wait longer than _SLOW tells the others where it is.
+# and lets others who want the processor have it between. Then whoever is waited for is late: the pauses
+# become longer and longer. A wait longer than _SLOW tells the others where it is.
 _SPINS = 50
 _LATENCY = 2e-4
 _PER_BYTE = 1e-9
