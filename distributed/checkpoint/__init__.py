@@ -7,7 +7,7 @@ So a checkpoint is read by any number of processes, however they divide it.
 from . import state_dict as state_dict
 from .loading import load
 from .saving import async_save, save
-from .states import Stateful
+from .stateful import Stateful
 from .storage import CheckpointError, FileSystemReader, FileSystemWriter
 
 __all__ = [

@@ -9,7 +9,7 @@ from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.ops import view_as_complex
 
-from .states import (
+from .stateful import (
     Stateful,
     flattened,
     folder,

@@ -16,7 +16,7 @@ from tensorplug.core.ops import view_as_real
 
 from .. import distributed_c10d as c10d
 from ..tensor import DTensor
-from .states import flattened, folder, full_shape, of, part_of, refuse_planner, states_of
+from .stateful import flattened, folder, full_shape, of, part_of, refuse_planner, states_of
 from .storage import CheckpointError, FileSystemWriter
 
 

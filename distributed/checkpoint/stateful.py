@@ -68,6 +68,7 @@ def flattened(states: dict[str, Any]) -> dict[str, Any]:
 
 def replace(states: Any, objects: dict[str, Any], prefix: str) -> None:
     """Put objects into a state in place of what is no tensor."""
+
     def put(tree: Any, key: Any, name: str) -> None:
         if not isinstance(tree[key], Tensor):
             tree[key] = objects[name]
