@@ -13,6 +13,7 @@ from tensorplug.autograd.forward.tangents import holomorphic, linear, tangent
 from tensorplug.autograd.function import Function, once_differentiable
 from tensorplug.autograd.transforms.pytree import tree_flatten, tree_unflatten
 from tensorplug.autograd.vmap.vmap_rules import VmapInfo, first_dim_is_batch, vmap_rule
+from tensorplug.core.device.determinism import alert_not_deterministic, deterministic_wanted
 from tensorplug.core.device.dtypes import (
     ALL_DTYPES,
     COMPLEXES,
@@ -121,6 +122,7 @@ __all__ = [
     "SharedMemory",
     "Spec",
     "VmapInfo",
+    "alert_not_deterministic",
     "array_api_backend",
     "as_bfloat16",
     "broadcast_shapes",
@@ -129,6 +131,7 @@ __all__ = [
     "composite",
     "contiguous_strides",
     "derivative",
+    "deterministic_wanted",
     "dtype_named",
     "elementwise",
     "first_dim_is_batch",

@@ -232,7 +232,7 @@ class BackwardPass:
                 if saved_tensors.profiled:
                     backward_ranges.run(self._step, ready)
                 elif around is not None and backward_queues.needed(nodes, around):
-                    backward_queues.run(self._step, ready, around)
+                    backward_queues.run(self, ready, around)
                 elif self.raw and self.alone and not targets and not saved_tensors.anomaly:
                     self._run_plain(ready)
                 while ready:

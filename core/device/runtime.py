@@ -189,6 +189,22 @@ class DeviceRuntime:
         """Return an array that shares the memory of an object with ``__dlpack__``."""
         raise BufferError(f"device type {self.type!r} does not support DLPack")
 
+    #: The attribute by which libraries for this device show arrays to each other without DLPack, if there is
+    #: one. Tensors of the device get it, and ``as_tensor`` takes objects that have it.
+    array_protocol: str = ""
+
+    def to_protocol(self, array: Any) -> Any:
+        """Return the value of the attribute :attr:`array_protocol` for a tensor with this array."""
+        raise NotImplementedError
+
+    def from_protocol(self, producer: Any) -> Any:
+        """Return an array over the memory of an object with the attribute :attr:`array_protocol`."""
+        raise NotImplementedError
+
+    def device_index(self, array: Any) -> int:
+        """Return the number of the device that an array from :meth:`from_protocol` is on."""
+        return 0
+
     # --- other processes ---
 
     def share(self, array: Any) -> Any | None:
@@ -231,7 +247,9 @@ class DeviceRuntime:
     def current_queue(self, index: int) -> Any:
         """Return the queue of a device on which this thread's ops go; None where there is only one.
 
-        It is a context manager within which ops go there, has ``wait_stream(other)``, and equals itself only.
+        It is a context manager within which ops go there, and equals itself only. ``wait_stream(other)`` makes
+        it wait for all that is queued on another, ``wait_event(other.record_event())`` for what was queued when
+        the mark was put.
         ``plugin.queues_differ`` has to be told when a thread turns to another than the usual one.
         """
         return None
@@ -318,7 +336,7 @@ class RefusingRuntime(DeviceRuntime):
     dtype = strides = storage_offset = storage_nbytes = data_pointer = empty = scalar = refuse
     copy_into = from_host = to_host = wrap_host = dlpack_device = to_dlpack = refuse
     queue_from_host = queue_to_host = refuse
-    synchronize = quiet = share = shared_handle = from_shared_handle = refuse
+    synchronize = quiet = share = shared_handle = from_shared_handle = from_protocol = refuse
 
 
 class RemovedRuntime(RefusingRuntime):

@@ -35,15 +35,28 @@ def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         args, kwargs = plain_arguments(op, args, kwargs)
         return run(op, args, kwargs)
-    except Foreign:
-        return through_layers(op, args, kwargs)
-    except Intercepted:
-        return intercept(op, args, kwargs)
     except Exception as error:
-        told = explained(op, op.name, args, kwargs, error)
-        if told is None:
+        made = rescued(op, args, kwargs, error)
+        if made is None:
             raise
-        raise told from told.__cause__
+        return made[0]
+
+
+def rescued(
+    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
+) -> tuple[Any] | None:
+    """End a call that failed: return the result, in a tuple, if an argument makes the call itself.
+
+    Else raise an error that tells of the op, or return None: the one that there is tells enough.
+    """
+    if isinstance(error, Foreign):
+        return (through_layers(op, args, kwargs),)
+    if isinstance(error, Intercepted):
+        return (intercept(op, args, kwargs),)
+    told = explained(op, op.name, args, kwargs, error)
+    if told is None:
+        return None
+    raise told from told.__cause__
 
 
 def run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -56,6 +56,9 @@ _loading: set[str] = set()
 #: Well-known device types, and what returns the command that installs them; the facade fills it in.
 install_hints: dict[str, Callable[[], str]] = {}
 
+#: The attributes by which libraries show arrays of a device, by the device type that takes them.
+array_protocols: dict[str, str] = {}
+
 
 def install_hint(device: str) -> str:
     """Return the command that installs a device type, or "" if none is known."""

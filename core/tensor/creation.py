@@ -148,10 +148,12 @@ def as_tensor(
 
 def _on_a_device(data: Any) -> Tensor | None:
     """Return another library's array as a tensor over its memory, unless that is the host's."""
-    if host.is_array(data) or not hasattr(data, "__dlpack_device__"):
+    if host.is_array(data) or isinstance(data, (list, tuple, int, float)):
         return None
-    key = int(data.__dlpack_device__()[0])
-    return None if key in _DLPACK_HOST else from_dlpack(data)
+    if hasattr(data, "__dlpack_device__"):
+        key = int(data.__dlpack_device__()[0])
+        return None if key in _DLPACK_HOST else from_dlpack(data)
+    return host.from_protocols(data)
 
 
 def asarray(
@@ -194,6 +196,8 @@ def asarray(
         shared = from_numpy(obj)
     elif hasattr(obj, "__dlpack__") and not host.is_array(obj):
         shared = from_dlpack(obj)
+    elif (there := _on_a_device(obj)) is not None:
+        shared = there
     elif isinstance(obj, (bytes, bytearray, memoryview)):
         shared = frombuffer(obj, dtype=chosen or get_default_dtype())
     if shared is None:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..device.device import Device
-from ..plugins import manager
+from ..dispatch import layers
+from ..dispatch.state import dispatch_state
+from ..plugins import discovery, manager
 from .tensor import Tensor
 
 #: The device types whose members Tensor has, and what is called with each that follows.
@@ -44,5 +46,33 @@ def add(device_type: str) -> None:
         listener(device_type)
 
 
+def add_protocol(device_type: str) -> None:
+    """Give Tensor the attribute by which arrays of a device type are shown to other libraries."""
+    name = manager.runtimes()[device_type].array_protocol
+    if not name or name in Tensor.__dict__:
+        return
+
+    def show(self: Tensor) -> Any:
+        key = self._key
+        if key.runtime.array_protocol != name or self.is_sparse:
+            kind = "sparse" if self.is_sparse else "non-" + device_type.upper()
+            raise AttributeError(f"Can't get {name} on {kind} tensor type: {self.type()}")
+        if self.requires_grad:
+            raise RuntimeError(
+                f"Can't get {name} on Variable that requires grad. If gradients aren't required, use "
+                "var.detach() to get Variable that doesn't require grad."
+            )
+        if dispatch_state.layers_active:
+            layers.note_read(self, f"through {name}")
+        return key.runtime.to_protocol(self._array)
+
+    setattr(
+        Tensor,
+        name,
+        property(show, doc=f"The memory of a tensor on {device_type!r}, for other libraries."),
+    )
+    discovery.array_protocols.setdefault(name, device_type)
+
+
 add("cpu")
-manager.device_listeners.append(add)
+manager.device_listeners += [add, add_protocol]

@@ -16,11 +16,14 @@ from ..device.dtypes import ALL_DTYPES, FLOAT8, DType
 from ..dispatch import layers
 from ..dispatch.keys import dispatch_key
 from ..dispatch.state import dispatch_state
-from ..plugins import runtimes
+from ..plugins import discovery, runtimes
 from ..plugins.discovery import find_runtime
 from .base import TensorBase, new_tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..device.runtime import DeviceRuntime
     from .tensor import Tensor
 
 NATIVE: dict[DType, np.dtype[Any]] = {
@@ -236,6 +239,9 @@ def from_array(result: Any, *, flags: DType | None = None) -> Any:
 # --- DLPack -----------------------------------------------------------------------------------
 
 
+_DLPACK_CPU = 1  # kDLCPU
+
+
 def to_dlpack(tensor: Tensor, options: dict[str, Any]) -> Any:
     """Return a DLPack capsule of a tensor."""
     if tensor.requires_grad:
@@ -272,29 +278,83 @@ def from_dlpack(producer: Any, device: Device | str | None = None, copy: bool | 
     if isinstance(producer, TensorBase):
         result: Any = producer.detach()  # type: ignore[attr-defined]
         return _placed(result, device, copy)
+    if type(producer).__name__ == "PyCapsule":
+        producer = _Capsule(producer)
     if not hasattr(producer, "__dlpack_device__"):
         raise TypeError(
             f"from_dlpack(): expected an object with __dlpack__ and __dlpack_device__, got "
             f"{type(producer).__name__}"
         )
     find_runtime(CPU.type)
-    wanted = tuple(producer.__dlpack_device__())
-    reasons = []
-    for runtime in runtimes().values():
-        try:
-            array = runtime.from_dlpack(producer)
-            if tuple(map(int, runtime.dlpack_device(array))) != tuple(map(int, wanted)):
-                continue
-        except (BufferError, TypeError, ValueError, RuntimeError) as error:
-            reasons.append(f"{runtime.type}: {error}")
-            continue
-        where = Device(CPU.type) if runtime.type == CPU.type else Device(runtime.type, wanted[1])
-        key = dispatch_key(where, runtime.dtype(array))
-        return _placed(new_tensor(array, key, tuple(array.shape)), device, copy)
+    wanted = tuple(map(int, producer.__dlpack_device__()))
+    reasons: list[str] = []
+    taken = _taken(producer, wanted, runtimes(), reasons)
+    if (
+        taken is None and wanted[0] != _DLPACK_CPU
+    ):  # plugins that nothing has asked for yet may know the device
+        known = runtimes()
+        discovery.load_all()
+        later = {name: found for name, found in runtimes().items() if name not in known}
+        taken = _taken(producer, wanted, later, reasons)
+    if taken is not None:
+        return _placed(taken, device, copy)
     raise BufferError(
         f"from_dlpack(): no device takes memory of DLPack device {wanted}; tried "
         + "; ".join(reasons)
     )
+
+
+class _Capsule:
+    """What a DLPack capsule came from, as far as the protocol asks it."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        import ctypes
+
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype = ctypes.c_void_p
+        get.argtypes = [ctypes.py_object, ctypes.c_char_p]
+        # The memory's address comes first; its device's type and number follow.
+        address = get(self.capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
+        kind, number = (ctypes.c_int32 * 2).from_address(address)
+        return kind, number
+
+
+def _taken(
+    producer: Any, wanted: tuple[int, ...], among: Mapping[str, DeviceRuntime], reasons: list[str]
+) -> Any | None:
+    """Return a tensor over a producer's memory, of the first runtime that takes it, or None."""
+    for runtime in among.values():
+        try:
+            array = runtime.from_dlpack(producer)
+            if tuple(map(int, runtime.dlpack_device(array))) != wanted:
+                continue
+        except (BufferError, TypeError, ValueError, RuntimeError) as error:
+            reasons.append(f"{runtime.type}: {error}")
+            continue
+        return _shown(array, runtime, wanted[1])
+    return None
+
+
+def _shown(array: Any, runtime: DeviceRuntime, index: int) -> Any:
+    """Return the tensor of a raw array of a runtime."""
+    where = Device(CPU.type) if runtime.type == CPU.type else Device(runtime.type, index)
+    return new_tensor(array, dispatch_key(where, runtime.dtype(array)), tuple(array.shape))
+
+
+def from_protocols(producer: Any) -> Any | None:
+    """Return a tensor over the memory of an object that shows it by a device's own protocol, or None."""
+    for name, device_type in discovery.array_protocols.items():
+        if hasattr(producer, name):
+            runtime = find_runtime(device_type)
+            array = runtime.from_protocol(producer)
+            return _shown(array, runtime, runtime.device_index(array))
+    return None
 
 
 def _placed(tensor: Any, device: Device | str | None, copy: bool | None) -> Any:

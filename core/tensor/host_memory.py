@@ -27,12 +27,32 @@ def _owner(array: Any) -> Any:
         array = base
 
 
-def memory_of(tensor: Any) -> tuple[Array, Any, int, tuple[int, ...]]:
+def memory_of(
+    tensor: Any, copies: dict[Any, tuple[Array, Any]] | None = None
+) -> tuple[Array, Any, int, tuple[int, ...]]:
     """Return the memory that a tensor shows: its owner, its bytes, offset and strides in elements.
 
     Tensors over the same memory have the same owner. Memory with gaps, and of another dtype than
     the tensor's, is copied.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        The tensor.
+    copies : dict, optional
+        Host copies of whole memories of devices, kept from call to call, so that tensors which share one
+        there have the same owner.
     """
+    if copies is not None and _is_elsewhere(tensor):
+        whole = tensor.untyped_storage()._tensor(tensor.dtype)
+        place = (str(tensor.device), tensor.dtype, whole.data_ptr())
+        if place not in copies:
+            copies[place] = (
+                host_array(whole),
+                whole,
+            )  # which keeps the address from being used again
+        owner = copies[place][0]
+        return owner, owner.view(np.uint8).data, tensor.storage_offset(), tensor.stride()
     array = host_array(tensor)
     owner = _owner(array)
     strides = array.strides
@@ -45,6 +65,13 @@ def memory_of(tensor: Any) -> tuple[Array, Any, int, tuple[int, ...]]:
     if not array.size:  # NumPy gives it strides that say nothing
         steps = contiguous_strides(array.shape)
     return owner, owner.ravel(order="K").view(np.uint8).data, offset, steps
+
+
+def _is_elsewhere(tensor: Any) -> bool:
+    """Return whether a tensor shows memory of a device on which tensors share memory."""
+    key = tensor._key
+    has_views = "views" in key.runtime.capabilities and key.runtime.data_pointer(tensor._array)
+    return bool(has_views and tensor.numel() and not isinstance(tensor._array, np.ndarray))
 
 
 def little_endian_bytes(tensor: Any) -> memoryview:

@@ -34,6 +34,8 @@ discovery.install_hints["cuda"] = lambda: (
 
 discovery.install_hints["mps"] = lambda: install_command("tensorplug-mps-mlx")
 
+discovery.array_protocols["__cuda_array_interface__"] = "cuda"
+
 #: The package of compiled kernels for the CPU.
 FAST_BACKEND = "tensorplug-cpu-cython"
 for _type in WELL_KNOWN:

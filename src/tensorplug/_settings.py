@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from tensorplug.core import plugins
+from tensorplug.core.device import determinism
 from tensorplug.core.dispatch import fast_path
 from tensorplug.core.plugins.manager import device_listeners
 
-_deterministic: list[bool] = [False, False]  # on, and warnings only
+_deterministic = determinism.wanted
 _precision = ["highest"]
 _warn_always = [False]
 _interop = [1]
@@ -39,7 +40,9 @@ def compiled() -> bool:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for kernels that give the same result each time; cpu_numpy's always do.
+    """Ask for kernels that give the same result each time, on the same device, from the same input.
+
+    Those of the CPU always do. Those of other devices that cannot raise a RuntimeError, or warn.
 
     Parameters
     ----------

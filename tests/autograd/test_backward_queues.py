@@ -29,6 +29,13 @@ class Queue:
     def wait_stream(self, other):
         self.all.log.append(f"{self} waits for {other}")
 
+    def record_event(self):
+        self.all.log.append(f"mark on {self}")
+        return f"mark {len(self.all.log)} on {self}"
+
+    def wait_event(self, event):
+        self.all.log.append(f"{self} waits for {event}")
+
     def __enter__(self):
         self.before, self.all.current = self.all.current, self
 
@@ -72,8 +79,10 @@ def test_each_op_on_its_queue(made):
     c.backward()
     assert Square.seen == ["usual", "2", "1"]
     assert made.log == [
-        "2 waits for usual", "1 waits for 2", "usual waits for 1",
-        "2 waits for usual", "1 waits for usual",
+        "mark on usual",  # the start
+        "mark on usual", "2 waits for mark 1 on usual", "2 waits for mark 2 on usual",
+        "mark on 2", "1 waits for mark 1 on usual", "1 waits for mark 5 on 2",
+        "usual waits for 2", "usual waits for 1", "2 waits for usual", "1 waits for usual",
     ]  # fmt: skip
     assert w.grad.tolist() == [8.0, 8.0]
 
@@ -104,3 +113,20 @@ def test_an_error_comes_back_to_the_queue_of_the_pass(made):
         y.backward()
     assert made.current is made.usual
     assert made.log[-2:] == ["usual waits for 1", "1 waits for usual"]
+
+
+def test_branches_wait_for_each_other_where_they_meet_only(made):
+    w = tp.ones(2, requires_grad=True)
+    Square.seen, Square.made = [], made
+    parts = []
+    for queue in (made.first, made.second):
+        with queue:
+            parts.append(Square.apply(Square.apply(w * 2)))
+    (parts[0] + parts[1]).sum().backward()
+    assert Square.seen in (["1", "1", "2", "2"], ["2", "2", "1", "1"])
+    first, second = Square.seen[0], Square.seen[-1]
+    waiting = [line.split(" waits for mark ") for line in made.log if " waits for mark " in line]
+    # Each branch for the start and the sum, the second one at its end for the first one's gradient of w.
+    assert [name for name, _ in waiting] == [first, first, second, second, second]
+    assert [mark.split(" on ")[1] for _, mark in waiting] == ["usual"] * 4 + [first]
+    assert w.grad.tolist() == [2 * 4 * 8.0 * 2] * 2

@@ -138,3 +138,48 @@ def test_memory_that_is_held_for_a_stream_is_waited_for_where_there_is_no_other(
     del again
     tp.cuda.empty_cache()
     assert busy.shape == (1 << 16,)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_branches_on_several_streams_give_what_one_stream_gives(seed, create_graph):
+    from random import Random
+
+    def graph_of(streams):
+        chance = Random(seed)
+        made = [tp.randn(300, generator=tp.Generator().manual_seed(seed + n)) for n in range(2)]
+        leaves = [x.cuda().requires_grad_() for x in made]
+        found = list(leaves)
+        for stream in streams:
+            stream.wait_stream(tp.cuda.current_stream())
+        for _ in range(24):
+            stream = streams[chance.randrange(3) % len(streams)]
+            x, y = chance.choice(found), chance.choice(found)
+            for other in streams:
+                stream.wait_stream(other)
+            with tp.cuda.stream(stream):
+                way = chance.randrange(4)
+                if way == 0:
+                    found.append((x * y).tanh())
+                elif way == 1:
+                    found.append(tp.stack([x, y]).sum(0) / 2)
+                elif way == 2:
+                    a, b = x.view(2, 150).unbind()
+                    found.append(tp.cat([b.sin(), a]))
+                else:
+                    found.append(tp.where(x > y, x, y * 2).exp().log())
+            for tensor in (x, y):
+                tensor.record_stream(stream)
+        for stream in streams:
+            tp.cuda.current_stream().wait_stream(stream)
+        loss = sum((x * x).sum() for x in (*leaves, *found[-6:]))
+        grads = tp.autograd.grad(loss, leaves, create_graph=create_graph)
+        del found, loss
+        tp.zeros(300, device="cuda") - 1  # memory that was given back too early would be written to
+        return [g.cpu() for g in grads]
+
+    expected = graph_of([tp.cuda.default_stream()])
+    for _ in range(3):
+        found = graph_of([tp.cuda.Stream() for _ in range(3)])
+        for one, other in zip(found, expected, strict=True):
+            tp.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)

@@ -105,7 +105,7 @@ def transpose(A: Any) -> Any:
 
 def conjugate(A: Any) -> Any:
     """Return the complex conjugate, or `A` itself if it is real."""
-    return A.conj() if A._key.dtype.is_complex else A
+    return A._conj() if A._key.dtype.is_complex else A
 
 
 def adjoint(A: Any) -> Any:

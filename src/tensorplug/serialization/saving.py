@@ -120,6 +120,7 @@ class _Pickler(pickle._Pickler):
         self._whole: tuple[None, ...] = (None,) if is_legacy else ()
         self._keys: dict[tuple[int, str], str] = {}
         self._owners: list[Any] = []  # kept alive, for their ids are keys
+        self._copies: dict[Any, Any] = {}  # of memories of devices
 
     def persistent_id(self, obj: Any) -> Any:
         if isinstance(obj, (TypedStorage, UntypedStorage)):
@@ -127,7 +128,7 @@ class _Pickler(pickle._Pickler):
             elements = untyped._elements
             if isinstance(obj, TypedStorage) and elements.dtype is not obj.dtype:
                 elements = untyped._tensor(obj.dtype)
-            owner, memory, _, _ = host_memory.memory_of(elements)
+            owner, memory, _, _ = host_memory.memory_of(elements, self._copies)
             dtype = obj.dtype if isinstance(obj, TypedStorage) else None
             return self._storage(owner, memory, dtype, str(obj.device)).identity
         return obj.identity if type(obj) is _Storage else None
@@ -184,7 +185,7 @@ class _Pickler(pickle._Pickler):
         shape = tuple(tensor.shape)
         if tensor.is_meta:
             return REBUILD_META, (tensor.dtype, shape, tensor.stride(), tensor.requires_grad)
-        owner, memory, offset, strides = host_memory.memory_of(tensor)
+        owner, memory, offset, strides = host_memory.memory_of(tensor, self._copies)
         storage = self._storage(owner, memory, tensor.dtype, str(tensor.device))
         shown = (storage, offset, shape, strides, tensor.requires_grad, hooks)
         if tensor.dtype in STORAGE_OF:

@@ -112,6 +112,8 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool, transpose: bool) -
     compact = np.broadcast_to(input, (*batch, *input.shape[-2:]))[..., : tau.shape[-1]]
     factors = np.broadcast_to(tau, (*batch, tau.shape[-1]))
     others = np.broadcast_to(other, result.shape)
+    if not (tau.shape[-1] and result.size):  # no reflectors; LAPACK wants some
+        return others.copy()
     for place in np.ndindex(*batch):
         result[place] = routine(side, trans, compact[place], factors[place], others[place], room)[0]
     return result

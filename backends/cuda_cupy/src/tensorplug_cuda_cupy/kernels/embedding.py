@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import ALL_DTYPES, FLOATS, KernelTable
+from tensorplug.plugin import ALL_DTYPES, FLOATS, KernelTable, deterministic_wanted
 
 from .. import sources
 from .._cupy import cp
 from ..dtypes import name_of
+from .indexing import combine_rows
 
 
 def build(table: KernelTable) -> None:
@@ -61,9 +62,24 @@ def embedding_dense_backward(
             blocks = sources.blocks_for(indices.size)
             arguments = (chosen, counts, count, np.int64(rows))
             sources.launch("embedding", "count_rows", name_of(g), blocks, arguments)
+        if deterministic_wanted():
+            _add_sorted(result, g, chosen, counts, padding_idx)
+            return result.astype(g.dtype, copy=False)
         sources.launch(
             "embedding", "add_rows", name_of(g), sources.blocks_for(g.size),
             (cp.ascontiguousarray(g), chosen, counts, result, count, np.int64(width), np.int64(rows),
              np.int64(padding_idx)),
         )  # fmt: skip
     return result.astype(g.dtype, copy=False)
+
+
+def _add_sorted(result: Any, g: Any, chosen: Any, counts: Any | None, padding_idx: int) -> None:
+    """Add up the rows of a gradient in the order in which they come."""
+    rows, width = result.shape
+    flat = chosen.reshape(-1)
+    values = g.reshape(flat.size, width).astype(result.dtype)
+    if counts is not None:
+        values /= counts[flat % rows].astype(result.dtype)[:, None]
+    kept = cp.where(flat == padding_idx, rows, flat) if padding_idx >= 0 else flat
+    # What is not there stays where it cannot count from the end.
+    combine_rows(result.reshape(-1), cp.where(kept < 0, rows, kept), values, width, rows)

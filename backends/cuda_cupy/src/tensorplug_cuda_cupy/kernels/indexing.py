@@ -1,7 +1,8 @@
 """Accumulation at positions, for every dtype: CuPy's ``ufunc.at`` takes few, and has no products.
 
-Sums of floating-point numbers that meet at one place are added in no particular order. Positions that are not
-there are left out, since an error would have to wait for the device.
+Sums of floating-point numbers that meet at one place are added in no particular order, and of numbers that
+are written to one place any may stay, unless determinism is wanted: then positions are sorted first.
+Positions that are not there are left out, since an error would have to wait for the device.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import KernelTable
+from tensorplug.plugin import KernelTable, deterministic_wanted
 
 from .. import sources
 from .._cupy import address, cp
 from ..dtypes import BFLOAT16, name_of
 
-_WAYS = {"sum": 0, "mean": 0, "prod": 1, "amax": 2, "amin": 3}
+_WAYS = {"sum": 0, "mean": 0, "prod": 1, "amax": 2, "amin": 3, "last": 4}
 
 
 def build(table: KernelTable, complex_products: Any) -> None:
@@ -45,7 +46,14 @@ def build(table: KernelTable, complex_products: Any) -> None:
         result = _target(input, out)
         if index.size:
             flat = _flat(result)
-            flat[_flat_indices(result.shape, dim, index)] = _spread(src, index.shape, result.dtype)
+            places, values = (
+                _flat_indices(result.shape, dim, index),
+                _spread(src, index.shape, result.dtype),
+            )
+            if deterministic_wanted():
+                combine(flat, places, values, "last")
+            else:
+                flat[places] = values
             _put_back(result, flat)
         return result
 
@@ -90,12 +98,12 @@ def index_put(
     """Return `input` with values written or added at index arrays."""
     result = _target(input, out)
     key = tuple([slice(None) if item is None else item for item in indices])
-    if not accumulate:
+    if not accumulate and not deterministic_wanted():
         result[key] = values
         return result
     if not result.size:
         return result
-    if len(indices) == 1:  # whole rows of the first dimension
+    if accumulate and len(indices) == 1:  # whole rows of the first dimension
         width = math.prod(result.shape[1:])
         flat = _flat(result)
         rows = _dense(indices[0].astype(np.int64, copy=False)).reshape(-1)
@@ -106,7 +114,8 @@ def index_put(
         numbers = cp.arange(result.size, dtype=np.int64).reshape(result.shape)
         places = numbers[key]
         flat = _flat(result)
-        combine(flat, _dense(places).reshape(-1), _spread(values, places.shape, flat.dtype), "sum")
+        spread = _spread(values, places.shape, flat.dtype)
+        combine(flat, _dense(places).reshape(-1), spread, "sum" if accumulate else "last")
     _put_back(result, flat)
     return result
 
@@ -116,20 +125,17 @@ def index_put(
 
 def combine(flat: Any, places: Any, values: Any, way: str) -> None:
     """Combine ``values[i]`` into ``flat[places[i]]``."""
-    _through_float32(
-        flat, values, way, "accumulate", places, np.int64(places.size), np.int64(flat.size)
-    )
+    _through_float32(flat, values, way, places, 1, flat.size)
 
 
 def combine_rows(flat: Any, rows: Any, values: Any, width: int, size: int) -> None:
     """Add the row ``values[i]`` to row ``rows[i]`` of `size` rows of `width` elements."""
     if width:
-        extents = (np.int64(rows.size), np.int64(width), np.int64(size))
-        _through_float32(flat, values, "sum", "accumulate_rows", rows, *extents)
+        _through_float32(flat, values, "sum", rows, width, size, wraps=True)
 
 
 def _through_float32(
-    flat: Any, values: Any, way: str, kernel: str, places: Any, *extents: Any
+    flat: Any, values: Any, way: str, places: Any, width: int, size: int, wraps: bool = False
 ) -> None:
     """Launch a kernel; half precision adds and multiplies up in float32, as on the CPU."""
     if not values.size:
@@ -140,16 +146,18 @@ def _through_float32(
     parts = 2 if flat.dtype.kind == "c" else 1
     name = name_of(target)
     name = {"complex64": "float32", "complex128": "float64"}.get(name, name)
+    arguments: tuple[Any, ...]
+    extents = (np.int64(places.size), np.int64(width), np.int64(size))
+    rounds = way in ("sum", "mean", "prod") and target.dtype.kind in "fc"
+    if way == "last" or (rounds and deterministic_wanted()):
+        if wraps:
+            places = cp.where(places < 0, places + size, places)
+        order = cp.argsort(places, kind="stable").astype(np.int64, copy=False)
+        kernel, arguments = "accumulate_sorted", (target, places[order], order, given, *extents)
+    else:
+        kernel, arguments = "accumulate", (target, places, given, *extents, np.int32(wraps))
     blocks = sources.blocks_for(given.size * parts)
-    sources.launch(
-        "indexing",
-        kernel,
-        name,
-        blocks,
-        (target, places, given, *extents),
-        WAY=_WAYS[way],
-        PARTS=parts,
-    )
+    sources.launch("indexing", kernel, name, blocks, arguments, WAY=_WAYS[way], PARTS=parts)
     if half:
         flat[...] = target.astype(flat.dtype)
 

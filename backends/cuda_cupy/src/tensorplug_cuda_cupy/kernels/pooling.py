@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import FLOATS, KernelTable, Shape
+from tensorplug.plugin import FLOATS, KernelTable, Shape, deterministic_wanted
 
 from .. import sources
+from .._cupy import cp
 from ..dtypes import name_of
+from .indexing import combine
 from .layouts import channels_last, dense, empty_like, is_wide, like
 
 # As in sources/pooling.cu.
@@ -76,6 +78,8 @@ def max_pool(
 
 def max_pool_backward(gradient: Any, indices: Any, shape: Shape) -> Any:
     """Return the gradient at the places where the maxima were."""
+    if deterministic_wanted():
+        return _max_pool_backward_in_order(gradient, indices, shape)
     places = dense(indices)
     from_above = like(gradient, places)
     wide_type = np.dtype(np.float64 if gradient.dtype == np.float64 else np.float32)
@@ -91,6 +95,18 @@ def max_pool_backward(gradient: Any, indices: Any, shape: Shape) -> Any:
         name = name_of(gradient)
         sources.launch("pooling", "max_pool_backward", name, blocks, arguments, WIDE=wide)
     return result.astype(gradient.dtype, copy=False)
+
+
+def _max_pool_backward_in_order(gradient: Any, indices: Any, shape: Shape) -> Any:
+    """Add the gradients of windows that share a maximum in their order."""
+    result = cp.zeros(shape, gradient.dtype)
+    planes, plane = shape[0] * shape[1], math.prod(shape[2:])
+    if indices.size and result.size:
+        first = cp.arange(planes, dtype=np.int64)[:, None] * plane
+        places = cp.ascontiguousarray(indices).reshape(planes, -1) + first
+        values = cp.ascontiguousarray(gradient).reshape(-1)
+        combine(result.reshape(-1), places.reshape(-1), values, "sum")
+    return result
 
 
 def avg_pool(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .._cupy import cp
 from ..dtypes import name_of
-from .cudnn_graphs import DATA_TYPES, enabled, handle_of, library, steps
+from .cudnn_graphs import DATA_TYPES, deterministic, enabled, handle_of, library, steps
 
 
 class _Graph(NamedTuple):
@@ -57,11 +57,6 @@ def _allowed() -> bool:
     return told is None or bool(told.cudnn_sdp_enabled())
 
 
-def _deterministic() -> bool:
-    told = getattr(sys.modules.get("tensorplug.backends"), "cudnn", None)
-    return told is not None and bool(told.deterministic)
-
-
 def _run(
     kind: str,
     arrays: Sequence[Any],
@@ -80,7 +75,7 @@ def _run(
     device = first.device.id
     given = [*arrays, *results, *([] if bias is None else [bias])]
     layouts = tuple([(array.shape, array.strides) for array in given])
-    exact = _deterministic()
+    exact = deterministic()
     key = (kind, device, name_of(first), layouts, bias is not None, is_causal, scale, exact)
     handle = handle_of(device)
     if key not in _graphs:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from tensorplug.plugin import Shape
+from tensorplug.plugin import Shape, deterministic_wanted
 
 from .._cupy import cp
 from ..dtypes import name_of
@@ -77,6 +77,13 @@ def enabled() -> bool:
     return switches is None or bool(switches.enabled)
 
 
+def deterministic() -> bool:
+    """Return whether engines have to give the same result each time."""
+    facade = sys.modules.get("tensorplug")
+    switches = vars(sys.modules.get("tensorplug.backends", facade)).get("cudnn")
+    return deterministic_wanted() or (switches is not None and bool(switches.deterministic))
+
+
 def convolve(kind: str, first: Any, second: Any, output: Any, options: Options) -> bool:
     """Write a convolution, or an adjoint of it, into `output`; return False where cuDNN cannot.
 
@@ -92,14 +99,15 @@ def convolve(kind: str, first: Any, second: Any, output: Any, options: Options) 
     if name_of(first) not in DATA_TYPES or not enabled() or library() is None:
         return False
     device = first.device.id
-    exact = not _allows_tf32()
+    exact, repeatable = not _allows_tf32(), deterministic()
     layouts = tuple([(array.shape, array.strides) for array in (first, second, output)])
-    key = (kind, device, name_of(first), layouts, options, exact)
+    key = (kind, device, name_of(first), layouts, options, exact, repeatable)
     handle = handle_of(device)
     if key not in _graphs:
         with _lock:
             if key not in _graphs:
-                _graphs[key] = _built(kind, handle, (first, second, output), options, exact)
+                arrays = (first, second, output)
+                _graphs[key] = _built(kind, handle, arrays, options, exact, repeatable)
     found = _graphs[key]
     if found is None:
         return False
@@ -111,7 +119,12 @@ def convolve(kind: str, first: Any, second: Any, output: Any, options: Options) 
 
 
 def _built(
-    kind: str, handle: Any, arrays: tuple[Any, Any, Any], options: Options, exact: bool
+    kind: str,
+    handle: Any,
+    arrays: tuple[Any, Any, Any],
+    options: Options,
+    exact: bool,
+    repeatable: bool,
 ) -> _Graph | None:
     """Return a graph that is ready to run, or None if cuDNN has no engine for it."""
     cudnn = library()
@@ -122,6 +135,8 @@ def _built(
         graph.create_execution_plans([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
         if exact and name_of(arrays[0]) == "float32":
             graph.deselect_numeric_notes([cudnn.numerical_note.TENSOR_CORE])
+        if repeatable:
+            graph.deselect_numeric_notes([cudnn.numerical_note.NONDETERMINISTIC])
         graph.check_support()
         graph.build_plans()
     except cudnn.cudnnGraphNotSupportedError:

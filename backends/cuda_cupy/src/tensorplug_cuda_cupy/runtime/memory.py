@@ -9,7 +9,14 @@ from typing import Any
 from tensorplug.plugin import OutOfMemoryError
 
 from .._cupy import cp
+from . import memory_history
 from .stream_uses import Uses
+
+_NAMES_OF_TORCH = {
+    "allocated_bytes": "allocated",
+    "active_bytes": "allocated",
+    "reserved_bytes": "reserved",
+}
 
 
 class DeviceMemory:
@@ -23,6 +30,7 @@ class DeviceMemory:
         self._lock = threading.Lock()
         self._peaks: dict[int, list[int]] = {}  # by device: allocated, reserved
         self._fractions: dict[int, float] = {}  # by device: what set_fraction was told
+        self._failures = {"num_alloc_retries": 0, "num_ooms": 0}
         self.uses = Uses()
 
     def install(self) -> None:
@@ -40,6 +48,8 @@ class DeviceMemory:
             memory = self._after_others(size)
         index = memory.device_id
         allocated, reserved = pool.used_bytes(), pool.total_bytes()
+        if memory_history.active:
+            memory_history.note(memory, size)
         peaks = self._peaks.get(index)
         if peaks is None or allocated > peaks[0] or reserved > peaks[1]:
             with self._lock:
@@ -49,25 +59,31 @@ class DeviceMemory:
 
     def _after_others(self, size: int) -> Any:
         """Allocate once streams have come past memory that is held for them."""
+        self._failures["num_alloc_retries"] += 1
         if self.uses.wait():
             try:
                 return cp.get_default_memory_pool().malloc(size)
             except cp.cuda.memory.OutOfMemoryError:
                 pass
+        self._failures["num_ooms"] += 1
         raise out_of_memory(size, self.stats())
 
     def stats(self) -> Mapping[str, int]:
-        """Return the figures of the current device in bytes."""
+        """Return the figures of the current device in bytes, torch's names for them among them."""
         pool = cp.get_default_memory_pool()
         allocated, reserved = pool.used_bytes(), pool.total_bytes()
         peaks = self._peaks.get(cp.cuda.runtime.getDevice(), [0, 0])
-        return {
+        figures = {
             "allocated": allocated,
             "reserved": reserved,
             "peak_allocated": max(peaks[0], allocated),
             "peak_reserved": max(peaks[1], reserved),
             "limit": pool.get_limit(),
         }
+        for name, figure in _NAMES_OF_TORCH.items():
+            figures[f"{name}.all.current"] = figures[figure]
+            figures[f"{name}.all.peak"] = figures[f"peak_{figure}"]
+        return {**figures, **self._failures}
 
     def reset_peaks(self) -> None:
         """Make the peaks of the current device start again from the present."""
@@ -139,7 +155,9 @@ def summary(stats: Mapping[str, int], device: str) -> str:
     """Return the figures as a table for people."""
     lines = [f"memory of {device}"]
     lines += [
-        f"  {name.replace('_', ' '):<16} {_short(value):>12}" for name, value in stats.items()
+        f"  {name.replace('_', ' '):<16} {_short(value):>12}"
+        for name, value in stats.items()
+        if "." not in name and not name.startswith("num_")
     ]
     return "\n".join(lines)
 

@@ -19,6 +19,7 @@ from tensorplug.plugin import (
     OutOfMemoryError,
     Shape,
     as_bfloat16,
+    contiguous_strides,
     wrap_integer,
 )
 
@@ -26,7 +27,7 @@ from .._cupy import cp
 from ..dtypes import BFLOAT16, DTYPES, NATIVES
 from ..kernels.strided import storage, storage_offset
 from ..torch_api.names import NAMES
-from . import availability, copying, scalars, streams
+from . import array_interface, availability, copying, scalars, streams
 from .memory import DeviceMemory, summary
 
 
@@ -72,6 +73,7 @@ class CudaRuntime(DeviceRuntime):
         }
     )
     autocast_dtype = "float16"
+    array_protocol = array_interface.NAME
 
     def __init__(self) -> None:
         self._memory = DeviceMemory()
@@ -155,6 +157,8 @@ class CudaRuntime(DeviceRuntime):
 
     def strides(self, array: Any) -> Shape:
         """Return the strides of `array` in elements."""
+        if not array.size:  # CuPy gives them strides that say nothing
+            return contiguous_strides(array.shape)
         itemsize = array.itemsize
         return tuple([stride // itemsize for stride in array.strides])
 
@@ -243,6 +247,18 @@ class CudaRuntime(DeviceRuntime):
         source = BitsOfBfloat16(producer)
         array = cp.from_dlpack(source)
         return array.view(BFLOAT16) if source.found else array
+
+    def to_protocol(self, array: Any) -> Any:
+        """Return the dictionary of ``__cuda_array_interface__``."""
+        return array_interface.shown(array)
+
+    def from_protocol(self, producer: Any) -> Any:
+        """Return an array over the memory of an object with ``__cuda_array_interface__``."""
+        return array_interface.taken(producer)
+
+    def device_index(self, array: Any) -> int:
+        """Return the number of the GPU that an array is on."""
+        return int(array.device.id)
 
     # --- page-locked memory ---
 

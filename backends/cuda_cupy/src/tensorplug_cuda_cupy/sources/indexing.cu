@@ -1,6 +1,6 @@
 // Values combined at positions, several of them at one position in any order.
 //
-// WAY is 0 for sums, 1 for products, 2 for the largest and 3 for the least; PARTS is 2 for complex numbers,
+// WAY is 0 for sums, 1 for products, 2 for the largest, 3 for the least and 4 for the last; PARTS is 2 for complex numbers,
 // whose T is that of their parts (only sums: the parts add up by themselves), else 1.
 
 __device__ inline A combined(A a, A b) {
@@ -10,8 +10,10 @@ __device__ inline A combined(A a, A b) {
     return a * b;
 #elif WAY == 2
     return a > b || a != a ? a : b;
-#else
+#elif WAY == 3
     return a < b || a != a ? a : b;
+#else
+    return b;
 #endif
 }
 
@@ -68,22 +70,29 @@ template <typename T, typename A> __device__ inline void combine_at(T* target, A
     }
 }
 
-// out[positions[i]] is combined with values[i]; positions that are not among the `size` elements are left out.
+// Row positions[i] of `out` is combined with values[i], both of `width` elements; positions that are not among
+// the `size` rows are left out; with `wraps` negative ones count from the end.
 extern "C" __global__ void accumulate(
-    T* out, const Long* positions, const T* values, Long count, Long size) {
-    for (Long i = global_thread(); i < count * PARTS; i += all_threads()) {
-        Long at = positions[i / PARTS];
-        if (at >= 0 && at < size) combine_at(out + at * PARTS + i % PARTS, (A)load(values[i]));
+    T* out, const Long* positions, const T* values, Long count, Long width, Long size, int wraps) {
+    Long parts = width * PARTS;
+    for (Long i = global_thread(); i < count * parts; i += all_threads()) {
+        Long at = positions[i / parts];
+        if (wraps && at < 0) at += size;
+        if (at >= 0 && at < size) combine_at(out + at * parts + i % parts, (A)load(values[i]));
     }
 }
 
-// out[rows[i]] is combined with values[i], both of `width` elements; negative rows count from the end.
-extern "C" __global__ void accumulate_rows(
-    T* out, const Long* rows, const T* values, Long count, Long width, Long size) {
+// The same in the order of the values: each row of `positions`, which are sorted, is one thread's for each of its
+// elements. order[n] is the value that belongs to positions[n].
+extern "C" __global__ void accumulate_sorted(
+    T* out, const Long* positions, const Long* order, const T* values, Long count, Long width, Long size) {
     Long parts = width * PARTS;
     for (Long i = global_thread(); i < count * parts; i += all_threads()) {
-        Long at = rows[i / parts];
-        if (at < 0) at += size;
-        if (at >= 0 && at < size) combine_at(out + at * parts + i % parts, (A)load(values[i]));
+        Long n = i / parts, part = i % parts, at = positions[n];
+        if (at < 0 || at >= size || (n > 0 && positions[n - 1] == at)) continue;
+        A found = (A)load(out[at * parts + part]);
+        for (; n < count && positions[n] == at; ++n)
+            found = combined(found, (A)load(values[order[n] * parts + part]));
+        out[at * parts + part] = store<T>(found);
     }
 }

@@ -9,7 +9,7 @@ from typing import Any
 from tensorplug.plugin import generator_of
 
 from .._cupy import cp
-from ..runtime import graphs, pools, streams, sync_debug
+from ..runtime import graphs, memory_history, pools, streams, sync_debug
 from . import graphed_callables, nvml, nvtx
 
 #: The architectures that the sources are compiled for in tests; on a device, for its own.
@@ -90,6 +90,10 @@ NAMES: Mapping[str, Any] = {
     "set_stream": streams.set_stream,
     "set_sync_debug_mode": sync_debug.set_mode,
     "stream": streams.stream,
+    "_dump_snapshot": memory_history.dump_snapshot,
+    "_record_memory_history": memory_history.record_memory_history,
+    "_snapshot": memory_history.snapshot,
+    "memory_snapshot": memory_history.memory_snapshot,
     "temperature": nvml.temperature,
     "use_mem_pool": pools.use_mem_pool,
     "utilization": nvml.utilization,
