@@ -139,7 +139,8 @@ def main():
         under, backward = length(middle["under way"]), length(middle["backward"])
         sys.stdout.write(
             f"hidden: {share(middle):.0%} of {under:.1f} ms under way, in a backward pass of "
-            f"{backward:.1f} ms; least and most of {STEPS} steps: {share(steps[0]):.0%}, {share(steps[-1]):.0%}\n"
+            f"{backward:.1f} ms; least and most of {STEPS} steps: {share(steps[0]):.0%}, "
+            f"{share(steps[-1]):.0%}\n"
         )
         if len(sys.argv) > 1:
             Path(sys.argv[1]).write_text(picture(middle))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from tensorplug.core import Tensor
@@ -137,7 +137,7 @@ class _CoalescingManager:
 @contextlib.contextmanager
 def _coalescing_manager(
     group: ProcessGroup | None = None, device: Any = None, async_ops: bool = False
-) -> Iterator[_CoalescingManager]:
+) -> Generator[_CoalescingManager]:
     """Start the collectives of a block together, and wait at its end unless `async_ops`."""
     manager = _CoalescingManager()
     found = resolve(group)

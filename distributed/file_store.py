@@ -6,7 +6,7 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ class FileStore(Store):
         Path(self.path).touch()
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[Any]:
+    def _locked(self) -> Generator[Any]:
         if sys.platform == "win32":
             raise NotImplementedError("FileStore locks its file as POSIX has it: use TCPStore")
         import fcntl

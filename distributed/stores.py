@@ -172,6 +172,8 @@ class Table:
                 case "queue_pop" if arguments[1]:
                     queue = self.queues.setdefault(arguments[0], deque())
                     self._until(lambda: bool(queue), [arguments[0]], timeout)
+                case _:
+                    pass
             found = _OPERATIONS[name](self, *arguments)
             self.changed.notify_all()
             return found

@@ -78,6 +78,25 @@ def check_coalesced_collectives():
     )
 
 
+def check_profiles_have_collectives():
+    with tp.profiler.profile() as profiled:
+        work = dist.all_reduce(tp.ones(1000), async_op=True)
+        tp.ones(10).sum()
+        work.wait()
+        dist.barrier()
+    events = profiled.events()
+    found = {event.key: event for event in events if event.category == "collective"}
+    assert set(found) == {"mpi:all_reduce", "mpi:barrier"}
+    whole = found["mpi:all_reduce"]
+    inside = next(e for e in events if e.key == "sum")
+    assert whole.start < inside.start < whole.start + whole.cpu_time_total
+    assert {e.key for e in events if e.category == "range"} <= {
+        "wait for all_reduce",
+        "wait for barrier",
+    }
+    assert whole.cpu_time_total <= profiled.events().wall * 1000 + 1
+
+
 def check_groups_are_split():
     size, rank = dist.get_world_size(), dist.get_rank()
     own = dist.split_group(split_ranks=[[r] for r in range(size)])
