@@ -186,6 +186,10 @@ world: $(WORLD)/.world
 	    $(WORLD)/bin/python tests/world/run.py $(WORLD_ARGS); \
 	fi
 
+# Models of its libraries under tp.compile, forward and gradients beside eager.
+world-compiled: $(WORLD)/.world
+	$(WORLD)/bin/python -m tensorplug.compat tests/world/compiled.py $(MODELS)
+
 # In an environment that has torch, of 4 GB.
 world-renew: $(WORLD)/.world $(WORLD)-torch/.torch
 	$(WORLD)/bin/python tests/world/run.py --renew $(WORLD)-torch/bin/python $(WORLD_ARGS)
