@@ -616,6 +616,13 @@ class Tensor(TensorMethods):
                 result.requires_grad_()
         return result
 
+    @staticmethod
+    def _make_wrapper_subclass(kind: Any, size: Any, *args: Any, **options: Any) -> Any:
+        """Return a tensor of class `kind` without memory, whose ops its ``__torch_dispatch__`` computes."""
+        from .wrappers import make_wrapper  # on first use: saves import time
+
+        return make_wrapper(kind, size, *args, **options)
+
     @classmethod
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -639,6 +646,11 @@ class Tensor(TensorMethods):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         overrides.prepare(cls)
+        if overrides.dispatches(cls) and cls.detach is Tensor.detach:
+            from .wrappers import detach  # on first use: saves import time
+
+            made: Any = cls
+            made.detach = detach
 
     def __copy__(self) -> Tensor:
         result = of_class(self, type(self))
