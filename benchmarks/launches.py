@@ -97,7 +97,11 @@ class Log:
         from tensorplug_cuda_cupy.libraries import cudnn_attention
 
         def convolve(kind: str, first: Any, second: Any, output: Any, _: Any) -> bool:
-            shapes = {"conv_fprop": (second, output), "conv_dgrad": (second, first), "conv_wgrad": (output, second)}
+            shapes = {
+                "conv_fprop": (second, output),
+                "conv_dgrad": (second, first),
+                "conv_wgrad": (output, second),
+            }
             weight, result = shapes[kind]
             positions = result.size // weight.shape[0]
             self._note(kind, (first, second, output), 2.0 * weight.size * positions)
@@ -116,7 +120,9 @@ class Log:
                 self._note(f"attention_backward_{part}", arrays[:1], 0)
             query, key = arrays[:2]
             flops = 10.0 * query.size * key.shape[-2] / (2 if is_causal else 1)
-            self._products[-1] = Launch("attention_backward", sum(a.nbytes for a in (*arrays, *results)), flops)
+            self._products[-1] = Launch(
+                "attention_backward", sum(a.nbytes for a in (*arrays, *results)), flops
+            )
             return True
 
         convolution.convolve = convolve
@@ -131,9 +137,15 @@ def step_of(name: str, batch: int, precision: str) -> Callable[[], Any]:
 
     if name == "resnet50":
         sys.path.insert(0, str(EXAMPLES / "table1"))
-        import tasks
+        import resnet50
 
-        task = tasks.make(name, full=True, batch=batch)
+        def loss_of(model: Any, batch: Any) -> Any:
+            return tp.nn.functional.cross_entropy(model(batch[0]), batch[1])
+
+        model = resnet50.ResNet50()
+        images = tp.zeros(batch, 3, 224, 224), tp.zeros(batch, dtype=tp.int64)
+        sgd = tp.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
+        task = networks.Task(model, sgd, iter([images]), loss_of, "image")
     else:
         task = networks.make(name, full=True, batch=batch)
     device = "cuda"
@@ -159,7 +171,9 @@ def count(name: str, batch: int, precision: str, log: Log) -> dict[str, Any]:
 
     step = step_of(name, batch, precision)
     pool = cupy.cuda.get_allocator()
-    cupy.cuda.set_allocator(None)  # each array is an allocation of its own, whose size the driver knows
+    cupy.cuda.set_allocator(
+        None
+    )  # each array is an allocation of its own, whose size the driver knows
     for _ in range(2):  # optimizers make their state at the first
         step()
     log.begin()
@@ -191,10 +205,14 @@ def count(name: str, batch: int, precision: str, log: Log) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line asks for, and return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.launches", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.launches", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("--model", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--precision", nargs="+", choices=PRECISIONS, default=list(PRECISIONS))
-    parser.add_argument("--kernels", type=int, default=0, metavar="N", help="print the N most frequent kernels")
+    parser.add_argument(
+        "--kernels", type=int, default=0, metavar="N", help="print the N most frequent kernels"
+    )
     parser.add_argument("--out", type=Path, help="a file for the figures, JSON")
     options = parser.parse_args(arguments)
     if "HOSTED_FOLDER" not in os.environ:
@@ -206,7 +224,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     tp.cuda.init()
     log, found = Log(), []
-    print("| model | batch | precision | launches | GB | TFLOP | device, ms | host, ms | µs per launch |")
+    print(
+        "| model | batch | precision | launches | GB | TFLOP | device, ms | host, ms | µs per launch |"
+    )
     print("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name in options.model:
         for precision in options.precision:

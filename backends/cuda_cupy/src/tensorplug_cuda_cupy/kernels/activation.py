@@ -45,6 +45,26 @@ def build(table: KernelTable) -> None:
         table.add(name, gradient(name), dtypes=FLOATS)
 
 
+def relu(input: Any, out: Any = None) -> Any:
+    """Return each element, or 0 where it is negative; NaN stays."""
+    if out is None:
+        return _pointwise("relu", (input,), *_three(()))
+    if out is input and out.flags.c_contiguous:
+        if out.size:
+            arguments = (out, out, np.int64(out.size), *_three(()))
+            blocks = sources.blocks_for(out.size)
+            sources.launch("activation", "relu", name_of(out), blocks, arguments)
+        return out
+    return cp.maximum(input, cp.zeros((), input.dtype), out=out)
+
+
+def relu_backward(g: Any, result: Any) -> Any:
+    """Return `g` where relu's result is not 0."""
+    if g.shape != result.shape:
+        g, result = cp.broadcast_arrays(g, result)
+    return _pointwise("relu_backward", (g, result), *_three(()))
+
+
 def gelu(input: Any, approximate: str) -> Any:
     """Return x times the normal distribution function of x."""
     return _pointwise("gelu", (input,), np.int32(approximate == "tanh"))
