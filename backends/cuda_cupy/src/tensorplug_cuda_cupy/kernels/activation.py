@@ -110,7 +110,8 @@ def _three(options: tuple[float, ...]) -> list[Any]:
 def _pointwise(name: str, arrays: tuple[Any, ...], *options: Any) -> Any:
     """Return what a kernel makes of arrays of one shape, element by element, in the last one's layout."""
     last = arrays[-1]
-    output = cp.empty_like(last)
+    rows = last.flags.c_contiguous
+    output = cp.ndarray(last.shape, last.dtype) if rows else cp.empty_like(last)
     if output.size:
         if all([array.strides == output.strides == last.strides for array in arrays]):
             dense = list(arrays)  # without gaps, and all in one order, whichever it is
