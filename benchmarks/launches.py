@@ -1,4 +1,4 @@
-"""What a training step asks of a GPU, counted where there is none: launches, bytes, operations, time of the host.
+"""What a training step asks of a GPU, counted where there is none: launches, bytes, operations.
 
 ::
 
@@ -6,10 +6,11 @@
     HOSTED_FOLDER=build/hosted PYTHONPATH=tools python -m benchmarks.launches
 
 The step runs through the dispatcher, our kernels and CuPy on the host's driver (`tools/cuda_on_host`), which
-notes each launch and computes nothing. Convolutions and attention, which cuDNN does, count as the launches that
-it takes: one forward, two and three backward. The bytes of a launch are those of the arrays that it is given, each
-once, so of views the whole memory; what caches keep is not known. From these figures follows what a step costs at
-least on a card of a given bandwidth and speed; how fast one is, only a GPU shows.
+notes each launch and computes nothing; the host's time is measured besides. Convolutions and attention,
+which cuDNN does, count as the launches that it takes: one, and for attention's backward three. The bytes of a
+launch are those of the arrays that it is given, each once, so of views the whole memory; what caches keep is
+not known. From these figures follows what a step costs at least on a card of a given bandwidth and speed; how fast one is,
+only a GPU shows.
 """
 
 from __future__ import annotations
@@ -31,8 +32,6 @@ from .libraries import EXAMPLES
 #: An H200's memory and its tensor cores, with and without reduced precision (NVIDIA's data sheet; dense).
 BANDWIDTH = 4.3e12
 PEAKS = {"bfloat16": 790e12, "float32": 67e12}
-#: Of a launch from a captured graph, which the host does not see.
-GRAPH_LAUNCH = 1.3e-6
 MODELS = {"resnet50": 64, "gpt": 8, "mlp": 128}
 PRECISIONS = ("float32", "bfloat16")
 ATTENTION_BACKWARD = 3  # kernels
@@ -114,7 +113,7 @@ class Log:
             return True
 
         def attend_backward(
-            arrays: Sequence[Any], results: Sequence[Any], mask: Any, is_causal: bool, scale: float
+            arrays: Sequence[Any], results: Sequence[Any], _: Any, is_causal: bool, __: float
         ) -> bool:
             for part in range(ATTENTION_BACKWARD):
                 self._note(f"attention_backward_{part}", arrays[:1], 0)
@@ -232,12 +231,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for precision in options.precision:
             figures = count(name, MODELS[name], precision, log)
             found.append(figures)
-            print(
-                f"| {name} | {figures['batch']} | {precision} | {figures['launches']:,} | "
-                f"{figures['gigabytes']:.2f} | {figures['teraflops']:.2f} | {figures['device_milliseconds']:.2f} | "
-                f"{figures['host_milliseconds']:.1f} | {figures['host_microseconds_per_launch']:.1f} |",
-                flush=True,
-            )
+            cells = [name, f"{figures['batch']}", precision, f"{figures['launches']:,}"]
+            cells += [
+                f"{figures[key]:.2f}" for key in ("gigabytes", "teraflops", "device_milliseconds")
+            ]
+            cells += [
+                f"{figures[f'host_{key}']:.1f}"
+                for key in ("milliseconds", "microseconds_per_launch")
+            ]
+            print(f"| {' | '.join(cells)} |", flush=True)
             for kernel, number in figures["kernels"][: options.kernels]:
                 print(f"    {number:5} {kernel}")
     if options.out:

@@ -474,14 +474,17 @@ std::string logged;
 void note(const std::string& name, const Kernel& kernel, void** arguments) {
     logged += name;
     std::set<const Block*> seen;
-    for (int i = 0; i < kernel.count; ++i)
-        for (size_t at = 0; at + sizeof(void*) <= kernel.sizes[i]; at += sizeof(void*)) {
+    for (int i = 0; i < kernel.count; ++i) {
+        // CuPy's arrays begin with their address, and may end with anything; an optimizer's batch holds many.
+        size_t end = kernel.sizes[i] > 1024 ? kernel.sizes[i] : std::min(kernel.sizes[i], sizeof(void*));
+        for (size_t at = 0; at + sizeof(void*) <= end; at += sizeof(void*)) {
             void* word;
             std::memcpy(&word, (unsigned char*)arguments[i] + at, sizeof word);
             const Block* block = block_at(word);
             if (block && block->device >= 0 && seen.insert(block).second)
                 logged += ' ' + std::to_string(block->size);
         }
+    }
     logged += '\n';
 }
 
