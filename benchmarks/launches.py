@@ -9,8 +9,8 @@ The step runs through the dispatcher, our kernels and CuPy on the host's driver 
 notes each launch and computes nothing; the host's time is measured besides. Convolutions and attention,
 which cuDNN does, count as the launches that it takes: one, and for attention's backward three. The bytes of a
 launch are those of the arrays that it is given, each once, so of views the whole memory; what caches keep is
-not known. From these figures follows what a step costs at least on a card of a given bandwidth and speed; how fast one is,
-only a GPU shows.
+not known. From these figures follows what a step costs at least on a card of a given bandwidth and speed; how
+fast one is, only a GPU shows.
 """
 
 from __future__ import annotations
@@ -168,11 +168,10 @@ def count(name: str, batch: int, precision: str, log: Log) -> dict[str, Any]:
     """Return the figures of a model's step."""
     import cupy
 
-    step = step_of(name, batch, precision)
     pool = cupy.cuda.get_allocator()
-    cupy.cuda.set_allocator(
-        None
-    )  # each array is an allocation of its own, whose size the driver knows
+    # Each array is an allocation of its own, whose size the driver knows.
+    cupy.cuda.set_allocator(None)
+    step = step_of(name, batch, precision)
     for _ in range(2):  # optimizers make their state at the first
         step()
     log.begin()

@@ -21,11 +21,10 @@ _MOST = -3.0e4  # added to a score it makes the weight zero, and is a number in 
 
 def build(table: KernelTable) -> None:
     """Add these kernels to `table`; of half precision those that cuDNN takes."""
-    for function in (
-        scaled_dot_product_efficient_attention,
-        scaled_dot_product_efficient_attention_backward,
-    ):
-        table.add(function.__name__, function, dtypes=SINGLE_AND_DOUBLE)
+    forward = scaled_dot_product_efficient_attention
+    backward = scaled_dot_product_efficient_attention_backward
+    table.add(forward.__name__, forward, dtypes=SINGLE_AND_DOUBLE)
+    table.add(backward.__name__, backward, dtypes=SINGLE_AND_DOUBLE)
     for function in (
         scaled_dot_product_flash_attention,
         scaled_dot_product_flash_attention_backward,
