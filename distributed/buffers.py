@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.plugins.process_groups import Communicator, Request
+from tensorplug.core.ops import cat
+from tensorplug.core.plugins.process_groups import Communicator
 from tensorplug.core.tensor.base import bump_version
 
-from .debug import DebugLevel, compare, get_debug_level
-from .errors import DistBackendError
-from .groups import ProcessGroup, log, resolve
 from .reduce_op import ReduceOp, Reduction
-from .work import Work
-
-# Beyond this number of pieces of work that nobody waits for, completed ones are let go of.
-_UNWATCHED = 64
 
 
 def check_tensor(tensor: Any, name: str) -> Tensor:
@@ -49,14 +43,6 @@ def check_alike(first: Tensor, others: Sequence[Tensor], what: str) -> None:
             )
         if other.device.type != first.device.type:
             raise ValueError(f"{what}: tensors are on {first.device} and {other.device}")
-
-
-def member(group: ProcessGroup | None, what: str) -> ProcessGroup | None:
-    """Return the group of a collective, None with a note where this process is no member of it."""
-    found = resolve(group)
-    if found is None:
-        log.info("%s on a process that is no member of the group does nothing", what)
-    return found
 
 
 def array_of(tensor: Tensor) -> Any:
@@ -131,35 +117,20 @@ def after(reduction: Reduction, buffer: Tensor, size: int) -> None:
             buffer.div_(size)
 
 
-def start(
-    group: ProcessGroup,
-    what: str,
-    communicator: Communicator,
-    begin: Callable[[], Request],
-    finish: Callable[[], None] | None,
-    result: Sequence[Any],
-    async_op: bool,
-    *,
-    collective: bool = True,
-    alike: Sequence[Any] = (),
-) -> Work | None:
-    """Start a collective or message; wait for it unless it is to go on by itself."""
-    number = 0
-    if collective:
-        if get_debug_level() is DebugLevel.DETAIL:
-            compare(group, what, alike, communicator)
-        group._number += 1
-        number = group._number
-    if len(group._pending) >= _UNWATCHED:
-        for other in list(group._pending):
-            other.is_completed()
-    try:
-        request = begin()
-    except RuntimeError as error:
-        raise DistBackendError(f"{what} of {group.name()!r} failed: {error}") from error
-    work = Work(group, what, request, communicator, finish, result, number)
-    group._pending.add(work)
-    if async_op:
-        return work
-    work.wait()
-    return None
+def like(tensor: Tensor) -> tuple[Any, ...]:
+    """Return what of a tensor has to be the same in all processes."""
+    return tuple(tensor.shape), str(tensor.dtype)
+
+
+def hand_out(flat: Tensor, tensors: Sequence[Tensor]) -> None:
+    """Copy consecutive parts of a flat tensor to tensors."""
+    at = 0
+    with no_grad():
+        for tensor in tensors:
+            tensor.copy_(flat[at : at + tensor.numel()].reshape(tuple(tensor.shape)))
+            at += tensor.numel()
+
+
+def together(tensors: Sequence[Tensor]) -> Tensor:
+    """Return the elements of all tensors in one that is new."""
+    return cat([tensor.detach().reshape(-1) for tensor in tensors])

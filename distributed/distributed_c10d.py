@@ -1,19 +1,30 @@
 """Process groups and collectives under the path that torch has them at."""
 
+from .backends import (
+    Backend as Backend,
+    get_default_backend_for_device as get_default_backend_for_device,
+    is_available as is_available,
+    is_backend_available as is_backend_available,
+    is_gloo_available as is_gloo_available,
+    is_mpi_available as is_mpi_available,
+    is_nccl_available as is_nccl_available,
+    is_ucc_available as is_ucc_available,
+    is_xccl_available as is_xccl_available,
+)
+from .coalescing import (
+    _coalescing_manager as _coalescing_manager,
+    _CoalescingManager as _CoalescingManager,
+    all_gather_coalesced as all_gather_coalesced,
+    all_reduce_coalesced as all_reduce_coalesced,
+)
 from .collectives import (
-    all_gather as all_gather,
-    all_gather_into_tensor as all_gather_into_tensor,
     all_reduce as all_reduce,
-    all_to_all as all_to_all,
-    all_to_all_single as all_to_all_single,
     barrier as barrier,
     broadcast as broadcast,
-    gather as gather,
     monitored_barrier as monitored_barrier,
     reduce as reduce,
     reduce_scatter as reduce_scatter,
     reduce_scatter_tensor as reduce_scatter_tensor,
-    scatter as scatter,
 )
 from .debug import (
     DebugLevel as DebugLevel,
@@ -28,13 +39,20 @@ from .errors import (
     DistQueueEmptyError as DistQueueEmptyError,
     DistStoreError as DistStoreError,
 )
+from .file_store import FileStore as FileStore
+from .gathering import (
+    all_gather as all_gather,
+    all_gather_into_tensor as all_gather_into_tensor,
+    all_to_all as all_to_all,
+    all_to_all_single as all_to_all_single,
+    gather as gather,
+    scatter as scatter,
+)
 from .groups import (
-    Backend as Backend,
     GroupMember as GroupMember,
     ProcessGroup as ProcessGroup,
     _get_default_group as _get_default_group,
     default_pg_timeout as default_pg_timeout,
-    destroy_process_group as destroy_process_group,
     get_backend as get_backend,
     get_backend_config as get_backend_config,
     get_global_rank as get_global_rank,
@@ -45,19 +63,8 @@ from .groups import (
     get_rank as get_rank,
     get_world_size as get_world_size,
     group as group,
-    init_process_group as init_process_group,
-    is_available as is_available,
-    is_backend_available as is_backend_available,
-    is_gloo_available as is_gloo_available,
     is_initialized as is_initialized,
-    is_mpi_available as is_mpi_available,
-    is_nccl_available as is_nccl_available,
     is_torchelastic_launched as is_torchelastic_launched,
-    is_ucc_available as is_ucc_available,
-    is_xccl_available as is_xccl_available,
-    new_group as new_group,
-    new_subgroups as new_subgroups,
-    new_subgroups_by_enumeration as new_subgroups_by_enumeration,
 )
 from .objects import (
     all_gather_object as all_gather_object,
@@ -80,6 +87,25 @@ from .reduce_op import (
     reduce_op as reduce_op,
     supports_complex as supports_complex,
 )
+from .rendezvous import (
+    register_rendezvous_handler as register_rendezvous_handler,
+    rendezvous as rendezvous,
+)
+from .stores import HashStore as HashStore, PrefixStore as PrefixStore, Store as Store
+from .subgroups import (
+    new_group as new_group,
+    new_subgroups as new_subgroups,
+    new_subgroups_by_enumeration as new_subgroups_by_enumeration,
+    split_group as split_group,
+)
+from .tcp_store import TCPStore as TCPStore
 from .work import (
     Work as Work,
 )
+from .world import (
+    destroy_process_group as destroy_process_group,
+    init_process_group as init_process_group,
+)
+
+all_gather_single = _all_gather_base = all_gather_into_tensor
+reduce_scatter_single = _reduce_scatter_base = reduce_scatter_tensor

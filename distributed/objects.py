@@ -10,8 +10,9 @@ from tensorplug.core.device.dtypes import dtype_named
 from tensorplug.core.ops import empty, zeros
 from tensorplug.core.tensor.creation import frombuffer, tensor as make_tensor
 
-from . import collectives, point_to_point
-from .buffers import member
+from . import collectives, gathering, point_to_point
+from .buffers import together
+from .calls import member, rank_in
 from .groups import ProcessGroup
 
 __all__ = [
@@ -80,19 +81,19 @@ def _gather_bytes(
     device = _device(found)
     own = _to_tensor(obj, device)
     sizes = empty(found.size(), dtype=_SIZES, device=device)
-    collectives.all_gather_into_tensor(sizes, _sizes([own.numel()], device), group)
+    gathering.all_gather_into_tensor(sizes, _sizes([own.numel()], device), group)
     counts = [int(count) for count in sizes.tolist()]
     longest = max(counts)
     padded = zeros(longest, dtype=_BYTES, device=device)
     padded[: own.numel()] = own
     if root is None:
-        together = empty(found.size() * longest, dtype=_BYTES, device=device)
-        collectives.all_gather_into_tensor(together, padded, group)
-        parts = list(together.reshape(found.size(), longest).unbind(0))
+        everybody = empty(found.size() * longest, dtype=_BYTES, device=device)
+        gathering.all_gather_into_tensor(everybody, padded, group)
+        parts = list(everybody.reshape(found.size(), longest).unbind(0))
     else:
         receives = found.rank() == root
         slots = [empty(longest, dtype=_BYTES, device=device) for _ in counts] if receives else None
-        collectives.gather(padded, slots, group=group, group_dst=root)
+        gathering.gather(padded, slots, group=group, group_dst=root)
         parts = slots or []
     return [part[:count] for part, count in zip(parts, counts, strict=False)]
 
@@ -122,8 +123,7 @@ def gather_object(
     found = member(group, "gather_object")
     if found is None:
         return
-    default = 0 if dst is None and group_dst is None else dst
-    root = collectives._root(found, default, group_dst, "dst", "gather_object")
+    root = rank_in(found, dst, group_dst, "dst", 0)
     if found.rank() == root:
         if object_gather_list is None:
             raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
@@ -167,8 +167,7 @@ def broadcast_object_list(
     found = member(group, "broadcast_object_list")
     if found is None:
         return
-    default = 0 if src is None and group_src is None else src
-    root = collectives._root(found, default, group_src, "src", "broadcast_object_list")
+    root = rank_in(found, src, group_src, "src", 0)
     where = _device(found, device)
     sends = found.rank() == root
     parts = [_to_tensor(value, where) for value in object_list] if sends else []
@@ -179,11 +178,7 @@ def broadcast_object_list(
     )
     collectives.broadcast(lengths, group=group, group_src=root)
     counts = [int(count) for count in lengths.tolist()]
-    flat = (
-        collectives._together(parts)
-        if sends and parts
-        else empty(sum(counts), dtype=_BYTES, device=where)
-    )
+    flat = together(parts) if sends and parts else empty(sum(counts), dtype=_BYTES, device=where)
     collectives.broadcast(flat, group=group, group_src=root)
     if not sends:
         object_list[:] = _objects(flat, counts)
@@ -227,8 +222,7 @@ def scatter_object_list(
         raise ValueError(
             "Expected argument scatter_object_output_list to be a list of size at least 1."
         )
-    default = 0 if src is None and group_src is None else src
-    root = collectives._root(found, default, group_src, "src", "scatter_object_list")
+    root = rank_in(found, src, group_src, "src", 0)
     device = _device(found)
     parts: list[Tensor] = []
     if found.rank() == root:
@@ -245,7 +239,7 @@ def scatter_object_list(
         padded = [zeros(longest, dtype=_BYTES, device=device) for _ in parts]
         for slot, part in zip(padded, parts, strict=True):
             slot[: part.numel()] = part
-    collectives.scatter(own, padded, group=group, group_src=root)
+    gathering.scatter(own, padded, group=group, group_src=root)
     scatter_object_output_list[0] = _to_object(own[: counts[found.rank()]])
 
 
@@ -269,7 +263,7 @@ def send_object_list(
         _sizes([part.numel() for part in parts], where), dst, group, group_dst=group_dst
     )
     if parts:
-        point_to_point.send(collectives._together(parts), dst, group, group_dst=group_dst)
+        point_to_point.send(together(parts), dst, group, group_dst=group_dst)
 
 
 def recv_object_list(

@@ -9,7 +9,8 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.plugins.process_groups import Communicator
 
-from .buffers import Target, array_of, check_tensor, member, readable, start
+from .buffers import Target, array_of, check_tensor, readable
+from .calls import opened, rank_in
 from .groups import ProcessGroup, resolve
 from .work import Work
 
@@ -19,19 +20,12 @@ __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 def _peer(
     found: ProcessGroup, rank: int | None, group_rank: int | None, name: str, word: str
 ) -> int:
-    if rank is not None and group_rank is not None:
-        raise ValueError(f"Can't specify both group_{name} and {name}")
-    if group_rank is None:
-        if rank is None:
-            raise ValueError(f"Must specify {name} or group_{name}")
-        group_rank = found._to_group(rank)
-    if not 0 <= group_rank < found.size():
-        raise ValueError(f"group_{name} {group_rank} is not within 0..{found.size() - 1}")
-    if group_rank == found.rank():
+    peer = rank_in(found, rank, group_rank, name)
+    if peer == found.rank():
         raise ValueError(
             f"Invalid {word} rank: {word} rank should not be the same as the rank of the current process."
         )
-    return group_rank
+    return peer
 
 
 def _check_tag(tag: Any) -> int:
@@ -70,18 +64,20 @@ def isend(
     ValueError
         If the receiver is this process, or none of the group.
     """
-    check_tensor(tensor, "tensor")
-    found = member(group, "isend")
-    if found is None:
+    call = opened("isend", group, tensor=tensor)
+    if call is None:
         return None
-    peer = _peer(found, dst, group_dst, "dst", "destination")
+    peer = _peer(call.group, dst, group_dst, "dst", "destination")
     _check_tag(tag)
-    communicator = found._communicator(tensor.device.type)
+    call.what = f"send to rank {call.group._to_global(peer)}"
     given = readable(tensor)
-    return start(
-        found, f"send to rank {found._to_global(peer)}", communicator,
-        lambda: communicator.send(array_of(given), peer, tag), None, [tensor], True, collective=False,
-    )  # fmt: skip
+    return call.start(
+        lambda: call.communicator.send(array_of(given), peer, tag),
+        None,
+        [tensor],
+        True,
+        message=True,
+    )
 
 
 def irecv(
@@ -107,21 +103,19 @@ def irecv(
     Work
         What to wait for; None on a process that is no member of the group.
     """
-    check_tensor(tensor, "tensor")
-    found = member(group, "irecv")
-    if found is None:
+    call = opened("irecv", group, tensor=tensor)
+    if call is None:
         return None
     _check_tag(tag)
     peer = None
     if src is not None or group_src is not None:
-        peer = _peer(found, src, group_src, "src", "source")
-    communicator = found._communicator(tensor.device.type)
+        peer = _peer(call.group, src, group_src, "src", "source")
+    sender = "any rank" if peer is None else f"rank {call.group._to_global(peer)}"
+    call.what = f"receive from {sender}"
     target = Target(tensor)
-    sender = "any rank" if peer is None else f"rank {found._to_global(peer)}"
-    return start(
-        found, f"receive from {sender}", communicator,
-        lambda: communicator.receive(target.array, peer, tag), target.finish, [tensor], True,
-        collective=False,
+    return call.start(
+        lambda: call.communicator.receive(target.array, peer, tag),
+        target.finish, [tensor], True, message=True,
     )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 Parameters are put into buckets in reverse order: the order in which backward comes by them. A parameter's
 gradient is copied to its place in the bucket as soon as it is accumulated, and a full bucket is sent off
-without waiting. The end of the pass waits for all of them, and writes the means back.
+without waiting. The end of the pass waits for all of them, and writes the means back. A large gradient is a
+bucket by itself, and is reduced where it is: that takes one more collective, and two copies less.
 
 Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", 2020.
 """
@@ -17,7 +18,8 @@ from tensorplug.autograd import Variable, no_grad
 from tensorplug.autograd.graph import Node
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import int32
-from tensorplug.core.ops import zeros
+from tensorplug.core.ops import zeros, zeros_like
+from tensorplug.core.tensor.base import extra_of
 from tensorplug.core.tensor.creation import tensor
 from tensorplug.core.tensor.layout import strided
 
@@ -26,6 +28,8 @@ from . import distributed_c10d as c10d
 __all__ = ["GradBucket", "Reducer"]
 
 MIB = 1024 * 1024
+#: Gradients of this size are reduced where they are, unless a hook wants buckets.
+_LARGE = MIB
 #: The first bucket is small, so that the first collective starts early.
 FIRST_BUCKET_BYTES = MIB
 BUCKET_MIB = 25
@@ -42,24 +46,41 @@ class GradBucket:
     ...     return work.get_future().then(lambda done: done.value()[0].to(bucket.buffer().dtype))
     """
 
-    def __init__(self, reducer: Reducer, number: int, indices: Sequence[int]) -> None:
+    def __init__(
+        self, reducer: Reducer, number: int, indices: Sequence[int], *, in_place: bool
+    ) -> None:
         parameters = [reducer.parameters[i] for i in indices]
         first = parameters[0]
         self.number = number
         self.indices = indices
         self._parameters = parameters
         self._reducer = weakref.ref(reducer)
-        self.flat = zeros(
-            sum([p.numel() for p in parameters]), dtype=first.dtype, device=first.device
-        )
-        pieces = self.flat.split([p.numel() for p in parameters])
-        self.views = {
-            i: piece.view(p.shape) for i, piece, p in zip(indices, pieces, parameters, strict=True)
-        }
+        #: Of one parameter, whose gradient is itself the flat tensor while it is reduced.
+        self.in_place = in_place
+        self.views: dict[int, Tensor] = {}
+        if not in_place:
+            size = sum([p.numel() for p in parameters])
+            self.hold(zeros(size, dtype=first.dtype, device=first.device))
         self.pending = len(indices)
         #: Waits for the reduction, and returns the reduced flat tensor.
         self.finish: Callable[[], Tensor] | None = None
         self.is_completed: Callable[[], object] | None = None
+
+    def hold(self, flat: Tensor) -> None:
+        """Take a flat tensor for the gradients."""
+        self.flat = flat
+        pieces = flat.split([p.numel() for p in self._parameters])
+        self.views = {
+            i: piece.view(p.shape)
+            for i, piece, p in zip(self.indices, pieces, self._parameters, strict=True)
+        }
+
+    def zero(self) -> None:
+        """Take part without gradients."""
+        if self.in_place:
+            self.hold(zeros_like(self._parameters[0]).reshape(-1))
+        else:
+            self.flat.zero_()
 
     def index(self) -> int:
         """Return the bucket's number; buckets are reduced in this order."""
@@ -168,12 +189,16 @@ class Reducer:
         open_ones: dict[Any, tuple[list[int], int]] = {}
         for i in order:
             parameter = self.parameters[i]
+            own = self._bytes(i)
+            if self._in_place(own):
+                assigned.append([i])
+                continue
             kind = (parameter.dtype, parameter.device)
             indices, size = open_ones.pop(kind, ([], 0))
             if not indices:
                 assigned.append(indices)
             indices.append(i)
-            size += parameter.numel() * parameter.element_size()
+            size += own
             if size < self._limits[indices is not assigned[0]]:
                 open_ones[kind] = indices, size
         # by when they are full, so that none waits for a later one
@@ -182,12 +207,23 @@ class Reducer:
         held = {}
         if self.as_views:
             held = {i: p.grad for i, p in enumerate(self.parameters) if p.grad is not None}
-        self.buckets = [GradBucket(self, n, indices) for n, indices in enumerate(assigned)]
+        self.buckets = [
+            GradBucket(self, n, indices, in_place=self._in_place(self._bytes(indices[0])))
+            for n, indices in enumerate(assigned)
+        ]
         self._bucket_of = {i: bucket for bucket in self.buckets for i in bucket.indices}
         for i, gradient in held.items():
             view = self._bucket_of[i].views[i]
             view.copy_(gradient)
             self.parameters[i].grad = view
+
+    def _bytes(self, index: int) -> int:
+        parameter = self.parameters[index]
+        return parameter.numel() * parameter.element_size()
+
+    def _in_place(self, size: int) -> bool:
+        """Return whether a gradient of so many bytes is reduced where it is."""
+        return size >= _LARGE and self._hook is None and not self.as_views
 
     def rebuild_buckets(self) -> None:
         """After the first pass: put the parameters into buckets in the order that was seen there."""
@@ -228,6 +264,9 @@ class Reducer:
         for bucket in self.buckets:
             bucket.pending = len(bucket.indices)
             bucket.finish = None
+            if bucket.in_place and bucket.views:
+                del bucket.flat  # the gradient is the parameter's
+                bucket.views = {}
 
     def _search(self, outputs: Sequence[Tensor]) -> list[int]:
         """Return the parameters from which no output depends."""
@@ -273,7 +312,7 @@ class Reducer:
             )
         self._done.add(index)
         bucket = self._bucket_of[index]
-        parameter, view = self.parameters[index], bucket.views[index]
+        parameter = self.parameters[index]
         gradient: Any = parameter.grad
         if gradient is not None and gradient.layout is not strided:
             raise NotImplementedError(
@@ -281,9 +320,11 @@ class Reducer:
                 "ones only: make the embedding with sparse=False"
             )
         with no_grad():
-            if gradient is None:
-                view.zero_()
-            elif gradient is not view:
+            if bucket.in_place:
+                bucket.hold(_flat(parameter, gradient, bool(self._used[index])))
+            elif gradient is None:
+                bucket.views[index].zero_()
+            elif gradient is not (view := bucket.views[index]):
                 view.copy_(gradient)
                 if self.as_views:
                     parameter.grad = view
@@ -308,7 +349,8 @@ class Reducer:
                 bucket.finish = lambda: _tensor(future.wait())
                 bucket.is_completed = future.done
                 return
-            bucket.flat.mul_(self._factor)  # before, as torch does: sums of 16 bits overflow sooner
+            if self._factor != 1.0:  # before, as torch does: sums of 16 bits overflow sooner
+                bucket.flat.mul_(self._factor)
             work: Any = c10d.all_reduce(bucket.flat, group=self.group, async_op=True)
         bucket.is_completed = work.is_completed
 
@@ -369,7 +411,7 @@ class Reducer:
                 parameter.grad = view
             elif parameter.grad is None:
                 parameter.grad = view.clone()
-            else:
+            elif parameter.grad.data_ptr() != view.data_ptr():
                 parameter.grad.copy_(view)
 
     def _refuse_unfinished(self) -> None:
@@ -391,13 +433,14 @@ class Reducer:
                 "register_comm_hook can only be called once: there is a communication hook already"
             )
         self._hook, self._hook_state = hook, state
+        self._make_buckets([i for bucket in self.buckets for i in bucket.indices])
 
     def answer_backward(self) -> None:
         """Take part in the reductions of a pass, without gradients."""
         self._reset()
         with no_grad():
             for bucket in self.buckets:
-                bucket.flat.zero_()
+                bucket.zero()
                 self._reduce(bucket)
             if self._tracks_use:
                 self._used = [0] * len(self.parameters)
@@ -420,6 +463,18 @@ def _notifier(reducer: weakref.ref[Reducer], index: int) -> Callable[[Any], None
             target.arrived(index)
 
     return hook
+
+
+def _flat(parameter: Tensor, gradient: Tensor | None, arrived: bool) -> Tensor:
+    """Return a gradient as a flat tensor to reduce: itself if it is contiguous and nobody else's.
+
+    One that did not arrive stays as it is, unless it turns out that another process used the parameter.
+    """
+    if gradient is None:
+        return zeros_like(parameter).reshape(-1)
+    hooks = extra_of(parameter).post_accumulate_hooks or ()
+    flat = gradient.detach().reshape(-1)
+    return flat if arrived and len(hooks) == 1 else flat.clone()
 
 
 def _finish(reducer: weakref.ref[Reducer]) -> None:

@@ -16,23 +16,34 @@ cdef class CachedCall:
     cpdef list fill(self, tuple args)
 
 
-cdef class ViewPlan:
+cdef class PlannedCall:
+    cdef public DispatchKey key
+    cdef public object given, first, second, third, fourth, recording
+
+    cdef bint is_of(self, TensorBase source, object first, object second, object third, object fourth)
+
+
+@cython.locals(index=Py_ssize_t)
+cdef bint _same(object planned, object given)
+
+
+cdef class ViewPlan(PlannedCall):
     cdef public Op op
     cdef public tuple values, steps
-    cdef public object value, shape, recording
+    cdef public object shape
     cdef public bint single, anywhere
 
 
-cdef class ViewPlans:
+cdef class ViewPlans(PlannedCall):
     cdef public tuple values, views
-    cdef public object recording
     cdef public Op op
     cdef public bint separate
 
 
 cdef class CallCache:
-    cdef public dict calls
-    cdef public Py_ssize_t missed
+    cdef public dict calls, replays
+    cdef public PlannedCall latest
+    cdef public Py_ssize_t missed, refused
 
 
 @cython.locals(parts=list, tensor=TensorBase)

@@ -85,43 +85,98 @@ class CachedCall:
         return values
 
 
-class ViewPlan:
+class PlannedCall:
+    """A call of a view op that is planned: the tensor it was of, and its plain arguments.
+
+    Attributes
+    ----------
+    key, given : DispatchKey, tuple of int
+        Of the tensor.
+    first, second, third, fourth : object
+        The arguments after it: ints, tuples of them, None; `ABSENT` for those that were not given.
+    recording : object
+        The gradient layer's own: how such a call is recorded.
+    """
+
+    __slots__ = ("first", "fourth", "given", "key", "recording", "second", "third")
+
+    def __init__(self) -> None:
+        self.key: DispatchKey | None = None
+        self.given: tuple[int, ...] = ()
+        self.first = self.second = self.third = self.fourth = ABSENT
+        self.recording: Any = None
+
+    def note_call(self, source: Any, args: tuple[Any, ...]) -> None:
+        """Note the call that the plan is of, with its arguments after the tensor, at most four."""
+        self.key = source._key
+        self.given = source._shape
+        found = [tuple(arg) if isinstance(arg, (tuple, list)) else arg for arg in args]
+        found += [ABSENT] * (4 - len(found))
+        self.first, self.second, self.third, self.fourth = found
+
+    def is_of(self, source: Any, first: Any, second: Any, third: Any, fourth: Any) -> bool:
+        """Return whether a call is like the one that the plan is of."""
+        return (
+            self.key is source._key
+            and (self.given is source._shape or self.given == source._shape)
+            and (self.first is first or _same(self.first, first))
+            and (self.second is second or _same(self.second, second))
+            and (self.third is third or _same(self.third, third))
+            and (self.fourth is fourth or _same(self.fourth, fourth))
+        )
+
+
+#: Stands for an argument that was not given in its place: perhaps by name.
+ABSENT: Any = type("nothing", (), {})()
+
+
+def _same(planned: Any, given: Any) -> bool:
+    """Return whether two ints, or sequences of ints, are the same; True and 1.0 are no ints."""
+    if type(given) is int:
+        return type(planned) is int and bool(planned == given)
+    if (type(given) is list or isinstance(given, tuple)) and isinstance(planned, tuple):
+        if len(given) != len(planned):
+            return False
+        for index in range(len(planned)):
+            item = given[index]
+            if type(item) is not int or planned[index] != item:
+                return False
+        return True
+    return False
+
+
+class ViewPlan(PlannedCall):
     """The view of its first argument that a call of a view op comes to.
 
     Attributes
     ----------
     op, values : Op, tuple
         The primitive view op, and its canonical arguments after the tensor.
-    single, value : bool, object
-        Whether there is one of them, and which.
+    single : bool
+        Whether there is one of them.
     shape : tuple of int
         The view's.
     anywhere : bool
         Whether the view can be made however the tensor lies in memory; else, if it is contiguous.
     steps : tuple
         The view as a step from a tensor that is no view itself.
-    recording : object
-        The gradient layer's own: how such a call is recorded.
     """
 
-    __slots__ = (
-        "anywhere", "op", "recording", "shape", "single", "steps", "value", "values",
-    )  # fmt: skip
+    __slots__ = ("anywhere", "op", "shape", "single", "steps", "values")
 
     def __init__(
         self, op: Op, values: tuple[Any, ...], given: tuple[int, ...], shape: tuple[int, ...]
     ) -> None:
+        super().__init__()
         self.op = op
         self.values = values
         self.single = len(values) == 1
-        self.value = values[0] if values else None
         self.shape = shape
         self.anywhere = not op.reads_layout or _but_for_ones(given) == _but_for_ones(shape)
         self.steps = (None, op, values)
-        self.recording: Any = None
 
 
-class ViewPlans:
+class ViewPlans(PlannedCall):
     """The views of its first argument, several, that a call of a view op comes to.
 
     Attributes
@@ -133,18 +188,16 @@ class ViewPlans:
         long as no call was recorded.
     separate : bool
         Whether a call that is recorded does not end in such a node, but has to be made anew.
-    recording : object
-        The gradient layer's own: how such a call is recorded.
     """
 
-    __slots__ = ("op", "recording", "separate", "values", "views")
+    __slots__ = ("op", "separate", "values", "views")
 
     def __init__(self, views: tuple[ViewPlan, ...]) -> None:
+        super().__init__()
         self.views = views
         self.op: Op | None = None
         self.values: tuple[Any, ...] = ()
         self.separate = False
-        self.recording: Any = None
 
 
 def _but_for_ones(shape: tuple[int, ...]) -> list[int]:
@@ -152,13 +205,16 @@ def _but_for_ones(shape: tuple[int, ...]) -> list[int]:
 
 
 class CallCache:
-    """The cached calls of one op."""
+    """The cached calls of one op; of view ops also the plan that served the latest one."""
 
-    __slots__ = ("calls", "missed")
+    __slots__ = ("calls", "latest", "missed", "refused", "replays")
 
     def __init__(self) -> None:
         self.calls: dict[Any, Any] = {}
+        self.latest: PlannedCall | None = None
         self.missed = 0  # plans that were not kept, see store_plan
+        self.replays: dict[Any, Any] = {}  # see .replay
+        self.refused = 0
         _caches.append(self)
 
 
@@ -170,6 +226,9 @@ def clear_call_caches() -> None:
     """Clear the caches of all ops; a default or a kernel that they depend on has changed."""
     for cache in _caches:
         cache.calls.clear()
+        cache.latest = None
+        cache.replays.clear()
+        cache.refused = 0
 
 
 def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

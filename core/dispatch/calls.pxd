@@ -9,10 +9,12 @@ from .keys cimport DispatchKey
 from .call_cache cimport CachedCall, CallCache, call_key, cache_call, cache_delegation
 from .op cimport Op, Spec, first_tensor
 from .fast_path cimport binary, unary
-from .view_calls cimport call_view
+from .replay cimport replayed
+from .view_calls cimport call_view, show_again
 from ..tensor.base cimport TensorBase, new_tensor
 
 cdef DispatchState dispatch_state
+cdef object ABSENT
 
 
 @cython.locals(

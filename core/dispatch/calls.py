@@ -7,18 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
-from .arguments import Foreign, plain_arguments, reads_tensor
-from .call_cache import CallCache, cache_call, cache_delegation, call_key
+from .arguments import plain_arguments, reads_tensor
+from .call_cache import ABSENT, CallCache, cache_call, cache_delegation, call_key
 from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
-from .dispatcher import general
+from .dispatcher import general, rescued
 from .execution import contract, execute, run_cached, verify
 from .failed_calls import explained
 from .fast_path import binary, factor_of, unary
-from .interception import Intercepted, intercept
 from .op import Delegated, Op, Spec, first_tensor
 from .out_variants import inplace
+from .replay import replayed
 from .state import dispatch_state
-from .view_calls import call_view
+from .view_calls import call_view, given_arguments, show_again
 
 
 def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -143,15 +143,11 @@ def _respelled(op: Op, renamed: dict[str, str], kwargs: dict[str, Any]) -> dict[
     return named
 
 
-# Stands for an argument that was not given in its place: perhaps by name.
-_missing = type("nothing", (), {})()
-
-
 def _by_name(op: Op, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """Return a pointwise op's arguments, of which some were not given in their places."""
     named = _respelled(op, _renamed(op), options)
     for name in op.parameters[: op.arity]:
-        if given.get(name, _missing) is not _missing:
+        if given.get(name, ABSENT) is not ABSENT:
             named[name] = given[name]
         elif name not in named:
             raise TypeError(f"{op.name}() missing 1 required positional argument: '{name}'")
@@ -162,9 +158,9 @@ def _build_call(op: Op) -> Callable[..., Any]:
     """Return the callable of an op, of the arity that suits it."""
     if op.pointwise and op.arity == 1:
 
-        def call_unary(input: Any = _missing, *rest: Any, **options: Any) -> Any:
-            if rest or options or input is _missing:
-                if input is _missing:
+        def call_unary(input: Any = ABSENT, *rest: Any, **options: Any) -> Any:
+            if rest or options or input is ABSENT:
+                if input is ABSENT:
                     named = _by_name(op, {}, options)
                     return general(op, (named.pop(op.parameters[0]),), named)
                 return general(op, (input, *rest), options)
@@ -186,12 +182,12 @@ def _build_call(op: Op) -> Callable[..., Any]:
     if op.pointwise and op.arity == 2:
 
         def call_binary(
-            input: Any = _missing, other: Any = _missing, *rest: Any, **options: Any
+            input: Any = ABSENT, other: Any = ABSENT, *rest: Any, **options: Any
         ) -> Any:
             if rest:  # too many, or a deprecated call
                 return general(op, (input, other, *rest), options)
-            if options or other is _missing:
-                if input is _missing or other is _missing:
+            if options or other is ABSENT:
+                if input is ABSENT or other is ABSENT:
                     first, second = op.parameters[:2]
                     named = _by_name(op, {first: input, second: other}, options)
                     return general(op, (named.pop(first), named.pop(second)), named)
@@ -210,7 +206,6 @@ def _build_call(op: Op) -> Callable[..., Any]:
     flags = _flags(op)
     first = min(flags, default=sys.maxsize)
     cache = CallCache()
-    plans = CallCache()
     seeded = "seed" in op.names  # a seed differs from call to call: nothing to cache
 
     if op.kind == "composite":
@@ -228,27 +223,26 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 return general(op, args, kwargs)
             try:
                 if op.view:
-                    return call_view(op, plans, cache, args, kwargs)
+                    return call_view(op, cache, args, kwargs)
                 if op.overridden:
                     if seeded:
                         return run_overridden(op, args, kwargs)
                     return call_overridden(op, cache, args, kwargs)
+                replay = replayed(op, cache, args, kwargs)
+                if replay is not NotImplemented:
+                    return replay
                 if op.canonical is None:
                     if numbers:
                         args, kwargs = plain_arguments(op, args, kwargs)
                     return op.function(*args, **kwargs)
                 return call_ruled(op, cache, args, kwargs)
-            except Foreign:
-                return general(op, args, kwargs)
-            except Intercepted:
-                return intercept(op, args, kwargs)
             except Exception as error:
-                told = explained(op, op.name, args, kwargs, error)
-                if told is None:
+                made = rescued(op, args, kwargs, error)
+                if made is None:
                     raise
-                raise told from told.__cause__
+                return made[0]
 
-        return call_composite
+        return _by_plan(op, call_composite) if op.view else call_composite
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) > first:
@@ -262,22 +256,35 @@ def _build_call(op: Op) -> Callable[..., Any]:
             return general(op, args, kwargs)
         try:
             if op.view:  # whether memory can be shown in a shape depends on more than shapes
-                return call_view(op, plans, cache, args, kwargs)
+                return call_view(op, cache, args, kwargs)
             if seeded:
                 args, kwargs = plain_arguments(op, args, kwargs)
                 return execute(op, op.function(*args, **kwargs))
             return call_primitive(op, cache, args, kwargs)
-        except Foreign:
-            return general(op, args, kwargs)
-        except Intercepted:
-            return intercept(op, args, kwargs)
         except Exception as error:
-            told = explained(op, op.name, args, kwargs, error)
-            if told is None:
+            made = rescued(op, args, kwargs, error)
+            if made is None:
                 raise
-            raise told from told.__cause__
+            return made[0]
 
-    return call
+    return _by_plan(op, call) if op.view else call
+
+
+def _by_plan(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the callable of a view op: a call like the latest one goes straight to the view."""
+    op.plans = CallCache()
+
+    def call_planned(
+        input: Any = ABSENT, first: Any = ABSENT, second: Any = ABSENT, third: Any = ABSENT,
+        fourth: Any = ABSENT, /, *rest: Any, **options: Any,
+    ) -> Any:  # fmt: skip
+        if not (rest or options or dispatch_state.layers_active):
+            shown = show_again(op, input, first, second, third, fourth)
+            if shown is not None:
+                return shown
+        return call(*given_arguments(input, first, second, third, fourth, *rest), **options)
+
+    return call_planned
 
 
 def _build_inplace(op: Op, name: str) -> Callable[..., Any]:

@@ -23,6 +23,7 @@ from .op import Op
 from .out_variants import run_out
 from .overrides import taken_over
 from .state import dispatch_state
+from .torch_dispatch import dispatchers, hand_over
 
 if TYPE_CHECKING:
     from .layers import Layer
@@ -35,15 +36,28 @@ def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         args, kwargs = plain_arguments(op, args, kwargs)
         return run(op, args, kwargs)
-    except Foreign:
-        return through_layers(op, args, kwargs)
-    except Intercepted:
-        return intercept(op, args, kwargs)
     except Exception as error:
-        told = explained(op, op.name, args, kwargs, error)
-        if told is None:
+        made = rescued(op, args, kwargs, error)
+        if made is None:
             raise
-        raise told from told.__cause__
+        return made[0]
+
+
+def rescued(
+    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
+) -> tuple[Any] | None:
+    """End a call that failed: return the result, in a tuple, if an argument makes the call itself.
+
+    Else raise an error that tells of the op, or return None: the one that there is tells enough.
+    """
+    if isinstance(error, Foreign):
+        return (through_layers(op, args, kwargs),)
+    if isinstance(error, Intercepted):
+        return (intercept(op, args, kwargs),)
+    told = explained(op, op.name, args, kwargs, error)
+    if told is None:
+        return None
+    raise told from told.__cause__
 
 
 def run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -65,15 +79,17 @@ def through_layers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     made = taken_over(op, args, kwargs)
     if made is not None:
         return made[0]
+    found = dispatchers(args, kwargs)
     try:
-        args, kwargs = plain_arguments(op, args, kwargs)
+        if not found:
+            args, kwargs = plain_arguments(op, args, kwargs)
     except Intercepted:
         return intercept(op, args, kwargs)
     stack = thread.stack
     if not stack:
         if not thread.preferred:
             settle()
-        return run(op, args, kwargs)
+        return hand_over(found, op, args, kwargs) if found else run(op, args, kwargs)
     return enter_layers(stack, len(stack) - 1, op, args, kwargs)
 
 
@@ -91,7 +107,8 @@ def enter_layers(
         inside = thread.stack
         thread.stack = tuple([entry for entry in stack if entry.nested])
         try:
-            return run(op, args, kwargs)
+            found = dispatchers(args, kwargs)
+            return hand_over(found, op, args, kwargs) if found else run(op, args, kwargs)
         finally:
             thread.stack = inside
 

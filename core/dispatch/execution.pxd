@@ -35,3 +35,5 @@ cpdef tuple unwrap(Op op, tuple values, DispatchKey key)
 cdef TensorBase _wrap_checked(Op op, DispatchKey key, object array, object shape, object dtype)
 
 cpdef bint overlaps(object tensor)
+
+cpdef verify(Op op, DispatchKey key, object results, tuple outputs)

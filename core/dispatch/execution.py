@@ -48,13 +48,16 @@ def _show(op: Op, key: DispatchKey, source: Any, values: tuple[Any, ...], shape:
         array = key.kernels[op.index](source._array, values[0])
     else:
         array = key.kernels[op.index](source._array, *values)
-    if array.shape != shape:
+    if dispatch_state.verify:
+        verify(op, key, array, ((shape, key.dtype),))
+    elif array.shape != shape:
         raise contract(op, key, f"shape {list(array.shape)}", f"{list(shape)}")
     output = new_tensor(array, key, shape)
     storage = source._storage
     if storage is None:
         storage = source._storage = Storage.__new__(Storage)  # no call of an __init__
         storage.version = source._writes
+        storage.mirror = None
     output._storage = storage
     if dispatch_state.planning:
         note_shown(op, source, values, output)

@@ -167,6 +167,8 @@ class Op:
         The indices of the arguments that a call writes besides returning results.
     cacheable : bool
         Of a composite: whether its calls are cached.
+    plans : CallCache or None
+        Of a view op that can be called: the plans of its calls, see :mod:`.view_calls`.
     owner : str
         The plugin that registered the op.
     """
@@ -207,6 +209,7 @@ class Op:
         "overridden",
         "owner",
         "parameters",
+        "plans",
         "pointwise",
         "random",
         "reads_layout",
@@ -258,6 +261,7 @@ class Op:
         self.writes: tuple[int, ...] = ()
         self.updates: tuple[int, ...] = ()
         self.cacheable = True
+        self.plans: Any = None
         # Of a composite: writes into its first argument, where that is better than computing aside.
         self.inplace_body: Callable[..., Any] | None = None
         # Of add and sub: the composite, with the factor third, that calls with alpha may go to.

@@ -1,9 +1,9 @@
 cimport cython
 
 from .arguments cimport plain_arguments
-from .call_cache cimport CallCache, ViewPlan, ViewPlans, store_plan
+from .call_cache cimport CallCache, PlannedCall, ViewPlan, ViewPlans, store_plan
 from .composite_calls cimport call_overridden, run_decomposition
-from .execution cimport execute, note_shown, note_together
+from .execution cimport execute, note_shown, note_together, verify
 from .keys cimport DispatchKey
 from .op cimport Op
 from .state cimport DispatchState
@@ -11,18 +11,28 @@ from ..tensor.base cimport Storage, TensorBase, new_tensor
 
 cdef DispatchState dispatch_state
 cdef int TRACKED
+cdef object ABSENT
 
-@cython.locals(source=TensorBase, plan=ViewPlan, plans=ViewPlans, key=tuple)
-cpdef call_view(Op op, CallCache known, CallCache cache, tuple args, dict kwargs)
+@cython.locals(known=CallCache, planned=PlannedCall, source=TensorBase)
+cpdef show_again(Op op, object input, object first, object second, object third, object fourth)
+
+@cython.locals(known=CallCache, source=TensorBase, key=tuple)
+cpdef call_view(Op op, CallCache cache, tuple args, dict kwargs)
+
+@cython.locals(plan=ViewPlan, plans=ViewPlans)
+cdef _followed(object planned, TensorBase source)
 
 @cython.locals(output=TensorBase)
 cpdef TensorBase follow(ViewPlan plan, TensorBase source)
+
+@cython.locals(output=TensorBase)
+cpdef TensorBase follow_with(ViewPlan plan, TensorBase source, tuple values)
 
 @cython.locals(outputs=list)
 cdef _follow_together(ViewPlans plans, TensorBase source)
 
 @cython.locals(key=DispatchKey, op=Op, output=TensorBase, storage=Storage)
-cdef TensorBase _made(ViewPlan plan, TensorBase source)
+cdef TensorBase _made(ViewPlan plan, TensorBase source, tuple values)
 
 @cython.locals(source=TensorBase, tensor_key=DispatchKey, parts=list)
 cdef tuple _view_key(tuple args, dict kwargs)
@@ -32,7 +42,7 @@ cdef bint _tracked(TensorBase source)
 
 cdef _run(Op op, CallCache cache, tuple args, dict kwargs)
 
-@cython.locals(primitive=Op, plan=ViewPlan, plans=ViewPlans)
+@cython.locals(primitive=Op, plan=ViewPlan, plans=ViewPlans, latest=PlannedCall)
 cdef _run_and_plan(Op op, CallCache known, CallCache cache, object key, tuple args, dict kwargs)
 
 cdef _plan_together(ViewPlans plans, object together, object source, tuple outputs)

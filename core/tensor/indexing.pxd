@@ -3,24 +3,32 @@ cimport cython
 from ..dispatch.call_cache cimport CallCache, ViewPlan, store_plan
 from ..dispatch.keys cimport DispatchKey
 from ..dispatch.state cimport DispatchState
-from ..dispatch.view_calls cimport follow
+from ..dispatch.view_calls cimport follow, follow_with
 from ..dispatch.execution cimport execute, show
 from ..dispatch.op cimport Op, Spec
 from .base cimport TensorBase
 
 cdef DispatchState dispatch_state
-cdef CallCache _PLANS
+cdef CallCache _PLANS, _ROWS
 
-@cython.locals(size=Py_ssize_t, position=Py_ssize_t, index=TensorBase, spec=Spec)
+@cython.locals(size=Py_ssize_t, position=Py_ssize_t, index=TensorBase, spec=Spec, shape=tuple)
 cpdef get_item(TensorBase input, object key)
+
+@cython.locals(latest=ViewPlan, plan=ViewPlan)
+cdef _row(TensorBase input, tuple values, tuple shape)
 
 @cython.locals(
     shape=tuple, ndim=Py_ssize_t, named=Py_ssize_t, basic=list, sizes=list, dim=Py_ssize_t, used=Py_ssize_t, size=Py_ssize_t,
-    tensor_key=DispatchKey, plan=ViewPlan,
+    tensor_key=DispatchKey, plan=ViewPlan, latest=ViewPlan,
 )
 cdef _show_basic(TensorBase input, tuple key)
 
-@cython.locals(parts=list)
+@cython.locals(index=Py_ssize_t)
+cdef bint _same_key(tuple planned, tuple key)
+
+cdef bint _same_slice(slice mine, slice given)
+
+@cython.locals(parts=list, bounds=slice)
 cdef tuple _plan_key(DispatchKey tensor_key, object shape, tuple key)
 
 cdef object _slice(object item, object size)

@@ -21,7 +21,7 @@ from ..dispatch.op import Spec
 from ..dispatch.out_variants import inplace
 from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
-from ..dispatch.view_calls import follow
+from ..dispatch.view_calls import follow, follow_with
 from ..ops.indexing.indexing import sliced_shape
 from .base import TensorBase, new_tensor
 from .host_data import from_data
@@ -57,7 +57,7 @@ def get_item(input: Any, key: Any) -> Tensor:
             size = shape[0]
             if -size <= key < size:
                 position = key + size if key < 0 else key
-                return show(BASIC_INDEX, input, ((position,),), shape[1:])
+                return _row(input, ((position,),), shape)
         raise _out_of_bounds(key, input._shape)
     if tensor_key is tuple:
         result = _show_basic(input, key)
@@ -93,14 +93,45 @@ def get_item(input: Any, key: Any) -> Tensor:
     return show(BASIC_INDEX, input, ((),), input._shape) if result is input else result
 
 
+def _row(input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
+    """Return the view of one position of the first dimension."""
+    if dispatch_state.layers_active or input._key.is_meta:
+        return show(BASIC_INDEX, input, values, shape[1:])
+    latest: Any = _ROWS.latest
+    if (
+        latest is None
+        or latest.key is not input._key
+        or (latest.given is not shape and latest.given != shape)
+    ):
+        key = (input._key, shape)
+        latest = _ROWS.calls.get(key)
+        if latest is None:
+            made = show(BASIC_INDEX, input, values, shape[1:])
+            plan = ViewPlan(BASIC_INDEX, values, shape, shape[1:])
+            plan.note_call(input, ())
+            _ROWS.latest = store_plan(_ROWS, key, plan)
+            return made
+        _ROWS.latest = latest
+    return follow_with(latest, input, values)
+
+
 def _show_basic(input: Any, key: tuple[Any, ...]) -> Any:
     """Return the view of a key of ints, slices, None and Ellipsis, or None for any other key."""
     tensor_key = input._key
     plan_key = None
     if not (dispatch_state.layers_active or tensor_key.is_meta):
+        latest: Any = _PLANS.latest
+        if (
+            latest is not None
+            and latest.key is tensor_key
+            and (latest.given is input._shape or latest.given == input._shape)
+            and _same_key(latest.first, key)
+        ):
+            return follow(latest, input)
         plan_key = _plan_key(tensor_key, input._shape, key)
         plan = None if plan_key is None else _PLANS.calls.get(plan_key)
         if plan is not None:
+            _PLANS.latest = plan
             return follow(plan, input)
     shape = tuple(input._shape)
     ndim = len(shape)
@@ -152,11 +183,38 @@ def _show_basic(input: Any, key: tuple[Any, ...]) -> Any:
     made = tuple(sizes) + shape[dim:]
     result = show(BASIC_INDEX, input, values, made)
     if plan_key is not None:
-        store_plan(_PLANS, plan_key, ViewPlan(BASIC_INDEX, values, shape, made))
+        plan = ViewPlan(BASIC_INDEX, values, shape, made)
+        plan.note_call(input, ())
+        plan.first = key
+        _PLANS.latest = store_plan(_PLANS, plan_key, plan)
     return result
 
 
 _PLANS = CallCache()
+_ROWS = CallCache()  # of ``tensor[int]``: one plan of a shape serves all ints
+
+
+def _same_key(planned: tuple[Any, ...], key: tuple[Any, ...]) -> bool:
+    """Return whether a key is the same as one of ints, slices of ints, None and Ellipsis."""
+    if len(planned) != len(key):
+        return False
+    for index in range(len(key)):
+        mine, given = planned[index], key[index]
+        if mine is not given and (
+            type(mine) is not type(given)
+            or not (_same_slice(mine, given) if type(mine) is slice else mine == given)
+        ):
+            return False
+    return True
+
+
+def _same_slice(mine: Any, given: Any) -> bool:
+    start, stop, step = mine.start, mine.stop, mine.step
+    return (
+        (start is given.start or (type(given.start) is type(start) and given.start == start))
+        and (stop is given.stop or (type(given.stop) is type(stop) and given.stop == stop))
+        and (step is given.step or (type(given.step) is type(step) and given.step == step))
+    )
 
 
 def _plan_key(tensor_key: DispatchKey, shape: Shape, key: tuple[Any, ...]) -> Any:
@@ -165,7 +223,8 @@ def _plan_key(tensor_key: DispatchKey, shape: Shape, key: tuple[Any, ...]) -> An
     for item in key:
         kind = type(item)
         if kind is slice:
-            start, stop, step = item.start, item.stop, item.step
+            bounds = item
+            start, stop, step = bounds.start, bounds.stop, bounds.step
             if (
                 (start is not None and type(start) is not int)
                 or (stop is not None and type(stop) is not int)

@@ -1,17 +1,23 @@
-"""The operators of a tensor, and its indexing: what Python calls by a sign."""
+"""The operators of a tensor, its indexing, and views that it has by name: its methods on the hot path."""
 
 from __future__ import annotations
 
+import functools
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from ..device.dtypes import DType
+from ..dispatch.call_cache import ABSENT
+from ..dispatch.execution import show
 from ..dispatch.fast_path import OPERANDS, binary, is_operand, unary
 from ..dispatch.op import Op
 from ..dispatch.op_registry import handle
 from ..dispatch.out_variants import inplace
 from ..dispatch.state import dispatch_state
+from ..dispatch.view_calls import show_again
 from . import python_operators
-from .base import TensorBase
+from .base import TensorBase, new_tensor, storage_of
+from .shapes import Shape
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -35,10 +41,15 @@ MUL = handle("mul")
 NE = handle("ne")
 NEG = handle("neg")
 OR = handle("bitwise_or")
+PERMUTE = handle("permute")
 POW = handle("pow")
 REMAINDER = handle("remainder")
 RSHIFT = handle("bitwise_right_shift")
 SUB = handle("sub")
+T_OP = handle("t")
+TRANSPOSE = handle("transpose")
+VIEW = handle("view")
+VIEW_DTYPE = handle("view_dtype")
 XOR = handle("bitwise_xor")
 
 
@@ -173,6 +184,72 @@ class Operators(TensorBase):
 
     def __delitem__(self, key: Any) -> None:
         raise TypeError("Tensor does not support deleting items")
+
+    # --- views ---
+
+    def view(self, *shape: Any, dtype: DType | None = None, size: Any = None) -> Tensor:
+        """Return the same memory in another shape, ``view(2, -1)``, or as another dtype, ``view(tp.int32)``.
+
+        Raises
+        ------
+        RuntimeError
+            If the sizes do not fit, or no strides show the memory so; ``reshape`` copies then.
+        """
+        if dtype is None and size is None and not dispatch_state.layers_active and len(shape) < 5:
+            count = len(shape)
+            shown = show_again(
+                VIEW,
+                self,
+                shape[0] if count > 0 else ABSENT,
+                shape[1] if count > 1 else ABSENT,
+                shape[2] if count > 2 else ABSENT,
+                shape[3] if count > 3 else ABSENT,
+            )
+            if shown is not None:
+                return shown
+        if dtype is None and len(shape) == 1 and isinstance(shape[0], DType):
+            dtype = shape[0]
+        if dtype is not None:
+            return VIEW_DTYPE.call(self, dtype)
+        return VIEW.call(self, *shape) if size is None else VIEW.call(self, size)
+
+    @property
+    def T(self) -> Tensor:
+        """A view with all dimensions in reverse order."""
+        shape = self._shape
+        if dispatch_state.layers_active or len(shape) != 2:
+            return show(PERMUTE, self, _reversed(len(shape)), shape[::-1])
+        shown = show_again(T_OP, self, ABSENT, ABSENT, ABSENT, ABSENT)
+        return T_OP.call(self) if shown is None else shown
+
+    @property
+    def mT(self) -> Tensor:
+        """A view with the last two dimensions exchanged."""
+        shape = self._shape
+        if not shape:
+            return self  # type: ignore[return-value]
+        if len(shape) < 2:
+            raise RuntimeError(
+                "tensor.mT is only supported on matrices or batches of matrices. Got "
+                f"{len(shape)}-D tensor."
+            )
+        if not dispatch_state.layers_active:
+            shown = show_again(TRANSPOSE, self, -2, -1, ABSENT, ABSENT)
+            if shown is not None:
+                return shown
+        return TRANSPOSE.call(self, -2, -1)
+
+    def detach(self) -> Tensor:
+        """Return a tensor over the same memory that requires no grad."""
+        detached = new_tensor(self._array, self._key, self._shape)
+        detached._storage = storage_of(self)
+        return detached
+
+
+@functools.cache
+def _reversed(ndim: int) -> tuple[Shape]:
+    """Return the arguments of the permutation that reverses so many dimensions."""
+    return (tuple(range(ndim))[::-1],)
 
 
 def _in_place(op: Op, target: T, other: Any) -> T:

@@ -27,7 +27,7 @@ from .host import from_array, to_array, to_dlpack, to_numpy
 from .layout import check_format, contiguous_format, in_format, layout, strided
 from .methods import TensorMethods
 from .printing import tensor_html, tensor_repr
-from .shapes import Shape, Size, as_size, normalize_dim
+from .shapes import Size, as_size, normalize_dim
 
 if TYPE_CHECKING:
     from .storages import TypedStorage, UntypedStorage
@@ -37,16 +37,7 @@ ADJOINT = _handle("adjoint")
 MATRIX_H = _handle("matrix_H")
 REAL = _handle("real")
 IMAG = _handle("imag")
-PERMUTE = _handle("permute")
-TRANSPOSE = _handle("transpose")
 VIEW = _handle("view")
-VIEW_DTYPE = _handle("view_dtype")
-
-
-@functools.cache
-def _reversed(ndim: int) -> tuple[Shape]:
-    """Return the arguments of the permutation that reverses so many dimensions."""
-    return (tuple(range(ndim))[::-1],)
 
 
 class Tensor(TensorMethods):
@@ -159,6 +150,8 @@ class Tensor(TensorMethods):
     @property
     def is_meta(self) -> bool:
         """Whether the tensor is on the "meta" device, without data."""
+        if dispatch_state.layers_active:
+            layers.note_hidden("what is done without data")
         return self._key.is_meta
 
     def is_floating_point(self) -> bool:
@@ -327,38 +320,6 @@ class Tensor(TensorMethods):
 
     # --- views ---
 
-    def view(self, *shape: Any, dtype: DType | None = None, size: Any = None) -> Tensor:
-        """Return the same memory in another shape, ``view(2, -1)``, or as another dtype, ``view(tp.int32)``.
-
-        Raises
-        ------
-        RuntimeError
-            If the sizes do not fit, or no strides show the memory so; ``reshape`` copies then.
-        """
-        if dtype is None and len(shape) == 1 and isinstance(shape[0], DType):
-            dtype = shape[0]
-        if dtype is not None:
-            return VIEW_DTYPE.call(self, dtype)
-        return VIEW.call(self, *shape) if size is None else VIEW.call(self, size)
-
-    @property
-    def T(self) -> Tensor:
-        """A view with all dimensions in reverse order."""
-        shape = self._shape
-        return execution.show(PERMUTE, self, _reversed(len(shape)), shape[::-1])
-
-    @property
-    def mT(self) -> Tensor:
-        """A view with the last two dimensions exchanged."""
-        if not self._shape:
-            return self
-        if len(self._shape) < 2:
-            raise RuntimeError(
-                "tensor.mT is only supported on matrices or batches of matrices. Got "
-                f"{len(self._shape)}-D tensor."
-            )
-        return TRANSPOSE.call(self, -2, -1)
-
     @property
     def H(self) -> Tensor:
         """The conjugate transpose of a matrix."""
@@ -506,12 +467,6 @@ class Tensor(TensorMethods):
         if dispatch_state.layers_active:
             layers.note_opaque("register_post_accumulate_grad_hook()")
         return dispatch_state.gradient.register_post_accumulate_grad_hook(self, hook)
-
-    def detach(self) -> Tensor:
-        """Return a tensor over the same memory that requires no grad."""
-        detached: Tensor = new_tensor(self._array, self._key, self._shape)
-        detached._storage = storage_of(self)
-        return detached
 
     def detach_(self) -> Self:
         """Take the tensor out of the graph that made it; return it."""
@@ -663,6 +618,13 @@ class Tensor(TensorMethods):
                 result.requires_grad_()
         return result
 
+    @staticmethod
+    def _make_wrapper_subclass(kind: Any, size: Any, *args: Any, **options: Any) -> Any:
+        """Return a tensor of class `kind` without memory, whose ops its ``__torch_dispatch__`` computes."""
+        from .wrappers import make_wrapper  # on first use: saves import time
+
+        return make_wrapper(kind, size, *args, **options)
+
     @classmethod
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -686,6 +648,11 @@ class Tensor(TensorMethods):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         overrides.prepare(cls)
+        if overrides.dispatches(cls) and cls.detach is Tensor.detach:
+            from .wrappers import detach  # on first use: saves import time
+
+            made: Any = cls
+            made.detach = detach
 
     def __copy__(self) -> Tensor:
         result = of_class(self, type(self))

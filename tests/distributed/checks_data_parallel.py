@@ -1,5 +1,6 @@
 """What every process does for test_data_parallel.py."""
 
+import contextlib
 import copy
 import os
 import pickle
@@ -12,6 +13,7 @@ import pytest
 import tensorplug as tp
 import tensorplug.distributed as dist
 from tensorplug import nn
+from tensorplug.distributed import reducer
 from tensorplug.distributed.algorithms import Join
 from tensorplug.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from tensorplug.distributed.optim import ZeroRedundancyOptimizer
@@ -54,6 +56,16 @@ def network(seed=0):
     ).double()
 
 
+@contextlib.contextmanager
+def reduced_in_place(size):
+    """Have gradients of so many bytes be reduced where they are: those of tests are small."""
+    before, reducer._LARGE = reducer._LARGE, size
+    try:
+        yield
+    finally:
+        reducer._LARGE = before
+
+
 class Branches(nn.Module):
     """One weight twice, one frozen, and branches that are not always used."""
 
@@ -78,61 +90,88 @@ class Branches(nn.Module):
 
 def check_programs_that_are_drawn():
     """Random modules, options and schedules give the weights of one process with the whole batch."""
-    size, rank = dist.get_world_size(), dist.get_rank()
     for case in range(CASES):
-        rng = random.Random(case)
-        tp.manual_seed(case)
-        reference = Branches(rng).double()
-        model = copy.deepcopy(reference)
-        if rank:  # the first process's values count
-            with tp.no_grad():
-                for parameter in model.parameters():
-                    parameter.add_(1.0)
-        static = rng.random() < 0.3
-        unused = rng.random() < 0.6
-        options = {
-            "bucket_cap_mb": rng.choice([None, 1e-5, 1e-3]),
-            "gradient_as_bucket_view": rng.random() < 0.5,
-            "static_graph": static,
-            "find_unused_parameters": unused,
-        }
-        wrapped = DistributedDataParallel(model, **options)
-        # SGD: Adam would make a step of a gradient that is 0 but for rounding.
-        theirs = tp.optim.SGD(reference.parameters(), lr=1e-2, momentum=0.9)
-        ours = tp.optim.SGD(wrapped.parameters(), lr=1e-2, momentum=0.9)
-        fixed = rng.sample(range(3), 2)
-        for step in range(4):
-            micro = rng.choice([1, 1, 2])
-            to_none = rng.random() < 0.7
-            for optimizer in (theirs, ours):
-                optimizer.zero_grad(set_to_none=to_none)
-            for number in range(micro):
-                batch = drawn(4 * size, 6, seed=1000 * case + 10 * step + number)
-                # by process: what each uses
-                used = [[0, 1, 2]] * size
-                if static:
-                    used = [fixed] * size
-                elif unused:
-                    used = [rng.sample(range(3), rng.randint(1, 3)) for _ in range(size)]
-                for piece, numbers in zip(batch.chunk(size), used, strict=True):
-                    outputs = reference(piece, numbers)["out"]
-                    (sum(o.square().mean() for o in outputs) / size).backward()
-                last = number == micro - 1
-                wrapped.require_backward_grad_sync = last
-                outputs = wrapped(part(batch), used[rank])["out"]
-                sum(o.square().mean() for o in outputs).backward()
-            for (name, mine), other in zip(
-                model.named_parameters(), reference.parameters(), strict=True
-            ):
-                if other.grad is None:
-                    assert mine.grad is None or not mine.grad.any(), (case, options, name)
-                else:
-                    assert mine.grad is not None, (case, options, name)
-                    same([mine.grad], [other.grad])
-            theirs.step()
-            ours.step()
-            same(model.parameters(), reference.parameters())
-        alike(model.parameters())
+        with reduced_in_place(random.Random(case).choice([1, 200, reducer._LARGE])):
+            train_as_drawn(case)
+
+
+def train_as_drawn(case):
+    size, rank = dist.get_world_size(), dist.get_rank()
+    rng = random.Random(case)
+    tp.manual_seed(case)
+    reference = Branches(rng).double()
+    model = copy.deepcopy(reference)
+    if rank:  # the first process's values count
+        with tp.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(1.0)
+    static = rng.random() < 0.3
+    unused = rng.random() < 0.6
+    options = {
+        "bucket_cap_mb": rng.choice([None, 1e-5, 1e-3]),
+        "gradient_as_bucket_view": rng.random() < 0.5,
+        "static_graph": static,
+        "find_unused_parameters": unused,
+    }
+    wrapped = DistributedDataParallel(model, **options)
+    # SGD: Adam would make a step of a gradient that is 0 but for rounding.
+    theirs = tp.optim.SGD(reference.parameters(), lr=1e-2, momentum=0.9)
+    ours = tp.optim.SGD(wrapped.parameters(), lr=1e-2, momentum=0.9)
+    fixed = rng.sample(range(3), 2)
+    for step in range(4):
+        micro = rng.choice([1, 1, 2])
+        to_none = rng.random() < 0.7
+        for optimizer in (theirs, ours):
+            optimizer.zero_grad(set_to_none=to_none)
+        for number in range(micro):
+            batch = drawn(4 * size, 6, seed=1000 * case + 10 * step + number)
+            # by process: what each uses
+            used = [[0, 1, 2]] * size
+            if static:
+                used = [fixed] * size
+            elif unused:
+                used = [rng.sample(range(3), rng.randint(1, 3)) for _ in range(size)]
+            for piece, numbers in zip(batch.chunk(size), used, strict=True):
+                outputs = reference(piece, numbers)["out"]
+                (sum(o.square().mean() for o in outputs) / size).backward()
+            last = number == micro - 1
+            wrapped.require_backward_grad_sync = last
+            outputs = wrapped(part(batch), used[rank])["out"]
+            sum(o.square().mean() for o in outputs).backward()
+        for (name, mine), other in zip(
+            model.named_parameters(), reference.parameters(), strict=True
+        ):
+            if other.grad is None:
+                assert mine.grad is None or not mine.grad.any(), (case, options, name)
+            else:
+                assert mine.grad is not None, (case, options, name)
+                same([mine.grad], [other.grad])
+        theirs.step()
+        ours.step()
+        same(model.parameters(), reference.parameters())
+    alike(model.parameters())
+
+
+def check_a_hook_sees_the_gradient_of_its_process():
+    """Whether gradients are reduced where they are or not: what a hook got may not change under it."""
+    seen = {}
+    batch = drawn(8, 6)
+    alone = network()
+    alone(part(batch)).square().mean().backward()
+    for size in (1, 10**9):
+        with reduced_in_place(size):
+            model = DistributedDataParallel(network())
+        for name, parameter in model.module.named_parameters():
+            parameter.register_post_accumulate_grad_hook(
+                lambda p, name=name: seen.update({name: p.grad.clone()})
+            )
+        for _ in range(2):  # the second time with other buckets
+            model.zero_grad()
+            model(part(batch)).square().mean().backward()
+            same(seen.values(), [alone.get_parameter(name).grad for name in seen])
+        reference = network()
+        reference(batch).square().mean().backward()
+        same([p.grad for p in model.parameters()], [p.grad for p in reference.parameters()])
 
 
 def check_gradients_wait_for_the_last_micro_batch():
