@@ -267,3 +267,28 @@ def test_drawings():
         assert float(numbers[1]) < float(numbers[-1])
     assert "linear" in graph.svg()
     assert "return" in graph.svg()
+
+
+def test_programs_may_ask_whether_they_are_exported():
+    from tensorplug.compat.compiling import is_exporting
+
+    seen = []
+
+    def program(x):
+        seen.append(is_exporting())
+        return x * 2
+
+    capture(program, tp.ones(2))
+    tp.compile(program)(tp.ones(2))
+    assert seen == [True, False]
+    assert not is_exporting()
+
+
+def test_modules_that_fx_traced_are_captured():
+    traced = tp.fx.symbolic_trace(nn.Sequential(nn.Linear(2, 3), nn.ReLU()))
+    x = tp.randn(4, 2)
+    assert [node.name for node in capture(traced, x)] == ["linear", "relu"]
+    compiled = tp.compile(traced)
+    for _ in range(3):
+        assert tp.equal(compiled(x), traced(x))
+    assert compiled.explain().calls == 2
