@@ -19,6 +19,9 @@ from .training import Training
 
 __all__ = ["Entry"]
 
+#: From how many times on that state was written its values are in no program any more.
+_REWRITTEN = 4
+
 
 class Entry:
     """A graph and what it holds for."""
@@ -36,6 +39,7 @@ class Entry:
         self.program: Program | None = None
         # The state whose values are in the program, and how often it had been written.
         self.folded: list[tuple[Any, int]] = []
+        self.written = 0
         self.inference: Graph | None = None
         # By which inputs require grad; and why gradients are left to ops.
         self.trainings: dict[tuple[bool, ...], Training | bool | None] = {}
@@ -137,12 +141,18 @@ class Entry:
     # --- without ---
 
     def _by_kernels(self, inputs: list[Any]) -> Any:
-        if any([version_of(tensor) != version for tensor, version in self.folded]):
+        if self.program is not None and (
+            not self.program.current
+            or any([version_of(tensor) != version for tensor, version in self.folded])
+        ):
             self.program = None
+            self.written += 1
         if self.program is None:
             self.inference, folded = optimize(self.graph)
+            given = self._with_state(inputs)
+            self.program, made = lower(self.inference, given, self.written < _REWRITTEN)
+            folded += [given[place] for place in self.program.state]
             self.folded = [(tensor, version_of(tensor)) for tensor in folded]
-            self.program, made = lower(self.inference, self._with_state(inputs))
             arrays = [tensor._array for tensor in made]
         else:
             arrays = self.program.run([tensor._array for tensor in self._with_state(inputs)])

@@ -150,6 +150,8 @@ class Tensor(TensorMethods):
     @property
     def is_meta(self) -> bool:
         """Whether the tensor is on the "meta" device, without data."""
+        if dispatch_state.layers_active:
+            layers.note_hidden("what is done without data")
         return self._key.is_meta
 
     def is_floating_point(self) -> bool:
@@ -616,6 +618,13 @@ class Tensor(TensorMethods):
                 result.requires_grad_()
         return result
 
+    @staticmethod
+    def _make_wrapper_subclass(kind: Any, size: Any, *args: Any, **options: Any) -> Any:
+        """Return a tensor of class `kind` without memory, whose ops its ``__torch_dispatch__`` computes."""
+        from .wrappers import make_wrapper  # on first use: saves import time
+
+        return make_wrapper(kind, size, *args, **options)
+
     @classmethod
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -639,6 +648,11 @@ class Tensor(TensorMethods):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         overrides.prepare(cls)
+        if overrides.dispatches(cls) and cls.detach is Tensor.detach:
+            from .wrappers import detach  # on first use: saves import time
+
+            made: Any = cls
+            made.detach = detach
 
     def __copy__(self) -> Tensor:
         result = of_class(self, type(self))
