@@ -66,6 +66,10 @@ class Mirror:
             tensor._storage = storage
         return tensor
 
+    def live(self) -> bool:
+        """Return whether there is memory to carry a write over to."""
+        return self.shows is not None or any([known() is not None for known in self.shown])
+
     def begin(self) -> None:
         """Refuse a write that could not be carried over; note that one begins."""
         if self.shows is not None:
@@ -88,7 +92,7 @@ class Mirror:
                     _write(below.mirror.target(below), below.mirror.source())
         finally:
             self.busy = False
-        if self.shows is None and not any([known() is not None for known in self.shown]):
+        if not self.live():
             storage.mirror = None
 
 

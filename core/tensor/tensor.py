@@ -806,7 +806,8 @@ class Tensor(TensorMethods):
         if isinstance(value, complex):
             if value.imag:
                 raise RuntimeError(
-                    f"value cannot be converted to type double without overflow: {value} has an imaginary part"
+                    "value cannot be converted to type double without overflow: "
+                    f"{value} has an imaginary part"
                 )
             return value.real
         return value

@@ -244,7 +244,9 @@ def fault(seed, torch=None):
     wanted = attempt(tp, Plain(tp), steps) if torch is None else attempt(torch, Real(torch), steps)
     if wanted is None or (found is None and torch is None):
         return "refused"
-    problem = "refused, torch computes" if found is None else difference(wanted, found, torch is not None)
+    problem = (
+        "refused, torch computes" if found is None else difference(wanted, found, torch is not None)
+    )
     return None if problem is None else f"{seed}: {problem}"
 
 
