@@ -13,7 +13,6 @@ from typing import Any
 from ..dispatch import op_registry
 from ..dispatch.layers import gradient_off
 from ..dispatch.state import dispatch_state
-from . import base
 from .base import TRACKED, Storage, TensorBase, new_tensor, storage_of
 
 _COPY = op_registry.handle("copy")
@@ -105,7 +104,7 @@ def conjugated(input: Any) -> Any:
             source = known.source()  # twice is not at all
             return _VIEW.call(source, source._shape) if view is None else view.replay(source)
     copy = _CONJUGATE.call(input)
-    if type(copy) is not base.tensor_class or copy._key.is_meta or copy._key.intercepts:
+    if getattr(copy, "_batched", True) or copy._key.is_meta or copy._key.intercepts:
         return copy
     storage = storage_of(input)
     own = storage_of(copy)
