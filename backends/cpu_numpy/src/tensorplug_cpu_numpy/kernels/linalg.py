@@ -374,9 +374,19 @@ def pivots_to_permutation(pivots: Array, m: int) -> Array:
     return order
 
 
+def linalg_check_errors(info: Array, name: str, what: str) -> Array:
+    """Raise if LAPACK's `info` is not zero for a matrix, else return a copy."""
+    if info.any():
+        number = int(np.flatnonzero(info)[0])
+        where = f"(Batch element {number}): " if info.ndim else ""
+        raise LinAlgError(f"{name}: {where}{what.format(int(info.reshape(-1)[number]))}")
+    return info.copy()
+
+
 _KERNELS: dict[str, Callable[..., Any]] = {
     kernel.__name__: kernel
     for kernel in (
+        linalg_check_errors,
         linalg_cholesky_ex,
         linalg_det,
         linalg_eig,
