@@ -138,6 +138,7 @@ NAMESPACES = {
     "distributed.checkpoint.state_dict": "States by names of parameters",
     "distributed.device_mesh": "Grids of processes",
     "distributed.fsdp": "Modules divided among processes",
+    "distributed.nn": "Collectives that have derivatives",
     "distributed.optim": "Optimizers of several processes",
     "distributed.tensor": "Tensors divided among processes",
     "distributed.tensor.parallel": "Layers divided among processes",

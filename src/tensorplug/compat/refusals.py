@@ -35,8 +35,7 @@ _SHARDING = (
     "register_fsdp_forward_method share_comm_ctx"
 )
 _COLLECTIVES = (
-    "BackendConfig all_gather_coalesced all_reduce_coalesced split_group ProcessGroupGloo ProcessGroupNCCL "
-    "Store TCPStore FileStore HashStore PrefixStore rendezvous Reducer AllreduceOptions _coalescing_manager "
+    "BackendConfig shrink_group ProcessGroupGloo ProcessGroupNCCL Reducer AllreduceOptions "
     "_object_to_tensor _tensor_to_object"
 )
 _QUANTIZERS = (
@@ -106,10 +105,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "context_parallel implicit_replication local_map register_sharding",
     ),
     "torch.distributed.tensor.experimental._attention": (COLLECTIVES, "set_rotate_method"),
-    "torch.distributed.tensor.placement_types": (
-        COLLECTIVES,
-        "Partial Placement Replicate Shard _StridedShard",
-    ),
+    "torch.distributed.tensor.placement_types": (COLLECTIVES, "_StridedShard"),
     "torch.distributed.tensor.parallel": (
         COLLECTIVES,
         (
@@ -122,7 +118,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         (
             "CheckpointException FileSystemReader FileSystemWriter HuggingFaceStorageReader "
             "HuggingFaceStorageWriter DefaultLoadPlanner DefaultSavePlanner LoadPlan LoadPlanner Metadata "
-            "SavePlan SavePlanner StorageReader StorageWriter async_save load load_state_dict save "
+            "SavePlan SavePlanner StorageReader StorageWriter load_state_dict "
             "save_state_dict load_sharded_optimizer_state_dict"
         ),
     ),
