@@ -40,6 +40,10 @@ cdef class ViewPlans(PlannedCall):
     cdef public bint separate
 
 
+cdef class RowPlans(PlannedCall):
+    cdef public list rows
+
+
 cdef class CallCache:
     cdef public dict calls
     cdef public PlannedCall latest

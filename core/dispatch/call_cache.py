@@ -200,6 +200,17 @@ class ViewPlans(PlannedCall):
         self.separate = False
 
 
+class RowPlans(PlannedCall):
+    """The views of single positions of the first dimension, by position; None for those not asked for yet."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, source: Any, count: int) -> None:
+        super().__init__()
+        self.note_call(source, ())
+        self.rows: list[ViewPlan | None] = [None] * count
+
+
 def _but_for_ones(shape: tuple[int, ...]) -> list[int]:
     return [size for size in shape if size != 1]
 

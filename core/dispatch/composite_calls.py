@@ -36,7 +36,7 @@ from .state import dispatch_state
 def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call such a composite, by the call cache."""
     if not op.cacheable:
-        return run_overridden(op, args, kwargs)
+        return _call_uncached(op, cache, args, kwargs)
     if args and (type(args[0]) is list or type(args[0]) is tuple):
         return call_of_list(op, cache, args, kwargs)
     key = call_key(args, kwargs)
@@ -266,6 +266,27 @@ def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     args, kwargs = plain_arguments(op, args, kwargs)
     values: Any = None if op.canonical is None else op.arguments(args, kwargs)
     return values.result if type(values) is Delegated else _decomposed(op, values, args, kwargs)
+
+
+def _call_uncached(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call an op that writes, or has any number of outputs; of one that writes, what its rule returns is cached."""
+    if not op.writes or op.canonical is None or not args or not isinstance(args[0], TensorBase):
+        return run_overridden(op, args, kwargs)
+    key = call_key(args, kwargs)
+    try:
+        cached = cache.calls.get(key)
+    except TypeError:  # an argument that cannot be a key, such as a list
+        return run_overridden(op, args, kwargs)
+    if cached is not None:
+        return _run_canonical(op, tuple(cached.fill(args)), args, kwargs)
+    if type(op.index) is not int:
+        op.index.__index__()  # loads the extension that registers the op
+    given, named = args, kwargs
+    args, kwargs = plain_arguments(op, args, kwargs)
+    values: Any = op.arguments(args, kwargs)
+    if type(values) is not Delegated and not reads_tensor(given, named, args, kwargs):
+        _cache_call(op, cache, key, args, kwargs, values)
+    return _run_canonical(op, values, args, kwargs)
 
 
 def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
