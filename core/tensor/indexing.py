@@ -56,8 +56,8 @@ def get_item(input: Any, key: Any) -> Tensor:
         if shape:
             size = shape[0]
             if -size <= key < size:
-                position = key + size if key < 0 else key
-                return _row(input, position, shape)
+                position: int = key
+                return _row(input, position + size if position < 0 else position, shape)
         raise _out_of_bounds(key, input._shape)
     if tensor_key is tuple:
         result = _show_basic(input, key)
