@@ -269,10 +269,10 @@ def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _call_uncached(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call an op that writes, or has any number of outputs; of one that writes, what its rule returns is cached."""
+    """Call an op that writes, what its rule returns being cached, or one of any number of outputs."""
     if not op.writes or op.canonical is None or not args or not isinstance(args[0], TensorBase):
         return run_overridden(op, args, kwargs)
-    key = call_key(args, kwargs)
+    key = _signed_key(args, kwargs)
     try:
         cached = cache.calls.get(key)
     except TypeError:  # an argument that cannot be a key, such as a list
@@ -284,8 +284,13 @@ def _call_uncached(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
     given, named = args, kwargs
     args, kwargs = plain_arguments(op, args, kwargs)
     values: Any = op.arguments(args, kwargs)
-    if type(values) is not Delegated and not reads_tensor(given, named, args, kwargs):
-        _cache_call(op, cache, key, args, kwargs, values)
+    spec = spec_of_values(values)
+    if (
+        spec is not None
+        and not reads_tensor(given, named, args, kwargs)
+        and not zeros((*kwargs.values(),))
+    ):
+        cache_call(op, cache, key, args, kwargs, spec, True)
     return _run_canonical(op, values, args, kwargs)
 
 
@@ -319,6 +324,14 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
     if spec is not None and alike:
         cache_call(op, cache, key, args, kwargs, spec)
     return op.decompose(values)
+
+
+def _signed_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the cache key of a call that tells 0.0 from -0.0 among the arguments in their places."""
+    key = call_key(args, kwargs)
+    if zeros(args):
+        key = (*key, *[repr(arg) for arg in args if isinstance(arg, (float, complex, tuple))])
+    return key
 
 
 def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
