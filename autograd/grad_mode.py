@@ -98,14 +98,14 @@ class no_grad(_Mode):
 
     enabled = False
 
-    def __new__(cls, function: Any = None) -> Self:
+    def __new__(cls, orig_func: Any = None) -> Self:
         """Decorate at once where used without parentheses."""
         mode = object.__new__(cls)
-        return mode if function is None else cast(Self, mode(function))
+        return mode if orig_func is None else cast(Self, mode(orig_func))
 
     if TYPE_CHECKING:
 
-        def __init__(self, function: Any = None) -> None: ...
+        def __init__(self, orig_func: Any = None) -> None: ...
 
 
 class enable_grad(_Mode):
@@ -121,14 +121,14 @@ class enable_grad(_Mode):
     True
     """
 
-    def __new__(cls, function: Any = None) -> Self:
+    def __new__(cls, orig_func: Any = None) -> Self:
         """Decorate at once where used without parentheses."""
         mode = object.__new__(cls)
-        return mode if function is None else cast(Self, mode(function))
+        return mode if orig_func is None else cast(Self, mode(orig_func))
 
     if TYPE_CHECKING:
 
-        def __init__(self, function: Any = None) -> None: ...
+        def __init__(self, orig_func: Any = None) -> None: ...
 
 
 class set_grad_enabled(_Mode):

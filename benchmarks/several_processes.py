@@ -1,6 +1,6 @@
-"""Training in several processes: same weights, memory, overlap, efficiency, and the ratio to torch.
+"""Training in several processes: same weights, memory, efficiency, and the ratio to torch.
 
-``mpiexec -n 2 python benchmarks/several_processes.py [same repeats memory overlap efficiency torch]`` prints
+``mpiexec -n 2 python benchmarks/several_processes.py [same repeats memory efficiency torch]`` prints
 what docs/distributed.md shows. ``peak ddp|fsdp`` and ``limit MIB`` are runs of their own. Processes have one
 thread.
 """
@@ -155,40 +155,6 @@ def wide(width=512, depth=8):
     return nn.Sequential(*layers)
 
 
-def overlap(rounds=15):
-    model = DistributedDataParallel(wide(), bucket_cap_mb=2)
-    x = tp.randn(256, 512)
-    shares = []
-    for _ in range(rounds):
-        model.zero_grad()
-        loss = model(x).square().mean()
-        begin = time.perf_counter()
-        waited = 0.0
-        reducer = model.reducer
-        finish = reducer.finish
-
-        def timed(finish=finish, reducer=reducer):
-            nonlocal waited
-            start = time.perf_counter()
-            for bucket in reducer.buckets:
-                bucket.finish()
-            waited += time.perf_counter() - start
-            finish()
-
-        reducer.finish = timed
-        loss.backward()
-        del reducer.finish
-        flats = [bucket.flat.clone() for bucket in reducer.buckets]
-        dist.barrier()
-        start = time.perf_counter()
-        for flat in flats:
-            dist.all_reduce(flat)
-        alone = time.perf_counter() - start
-        shares.append((1 - waited / alone, alone, time.perf_counter() - begin))
-    share = statistics.median(s for s, _, _ in shares)
-    say(f"overlap: {share:.0%} of the time that reducing takes by itself is hidden behind backward")
-
-
 def steps_of(model, x, count):
     for _ in range(count):
         for parameter in model.parameters():
@@ -307,7 +273,7 @@ def limit(mib):
 
 if __name__ == "__main__":
     dist.init_process_group("mpi")
-    parts = sys.argv[1:] or ["same", "repeats", "memory", "overlap", "efficiency", "torch"]
+    parts = sys.argv[1:] or ["same", "repeats", "memory", "efficiency", "torch"]
     if parts[0] in ("peak", "limit"):
         globals()[parts[0]](parts[1])
     else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .backends import (
     Backend,
+    get_default_backend_for_device,
     is_available,
     is_backend_available,
     is_gloo_available,
@@ -18,6 +19,12 @@ from .backends import (
     is_nccl_available,
     is_ucc_available,
     is_xccl_available,
+)
+from .coalescing import (
+    _coalescing_manager as _coalescing_manager,
+    _CoalescingManager as _CoalescingManager,
+    all_gather_coalesced,
+    all_reduce_coalesced,
 )
 from .collectives import (
     all_reduce,
@@ -36,6 +43,7 @@ from .errors import (
     DistQueueEmptyError,
     DistStoreError,
 )
+from .file_store import FileStore
 from .gathering import (
     all_gather,
     all_gather_into_tensor,
@@ -71,25 +79,34 @@ from .objects import (
     send_object_list,
 )
 from .point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
-from .reduce_op import ReduceOp, make_premul_sum, reduce_op
+from .reduce_op import ReduceOp, make_premul_sum, reduce_op, supports_complex
+from .rendezvous import register_rendezvous_handler, rendezvous
+from .stores import HashStore, PrefixStore, Store
 from .subgroups import (
     new_group,
     new_subgroups,
     new_subgroups_by_enumeration,
+    split_group,
 )
+from .tcp_store import TCPStore
 from .work import Work
 from .world import (
     destroy_process_group,
     init_process_group,
 )
 
-_make_nccl_premul_sum = make_premul_sum  # torch's name
+# torch's other names
+_make_nccl_premul_sum = make_premul_sum
+all_gather_single = _all_gather_base = all_gather_into_tensor
+reduce_scatter_single = _reduce_scatter_base = reduce_scatter_tensor
+QueueEmptyError = DistQueueEmptyError
 
 if TYPE_CHECKING:
     from . import (
         algorithms as algorithms,
         checkpoint as checkpoint,
         fsdp as fsdp,
+        nn as nn,
         optim as optim,
         tensor as tensor,
     )
@@ -98,7 +115,8 @@ if TYPE_CHECKING:
 
 #: What is imported on first use: modules, and names with the module that has them.
 _MODULES = (
-    "algorithms", "checkpoint", "device_mesh", "distributed_c10d", "fsdp", "optim", "tensor",
+    "_functional_collectives", "algorithms", "checkpoint", "device_mesh", "distributed_c10d", "fsdp",
+    "nn", "optim", "tensor",
 )  # fmt: skip
 _LAZY = {"DeviceMesh": "device_mesh", "GradBucket": "reducer", "init_device_mesh": "device_mesh"}
 
@@ -111,16 +129,25 @@ __all__ = [
     "DistNetworkError",
     "DistQueueEmptyError",
     "DistStoreError",
+    "FileStore",
     "GradBucket",
     "GroupMember",
+    "HashStore",
     "P2POp",
+    "PrefixStore",
     "ProcessGroup",
+    "QueueEmptyError",
     "ReduceOp",
+    "Store",
+    "TCPStore",
     "Work",
     "all_gather",
+    "all_gather_coalesced",
     "all_gather_into_tensor",
     "all_gather_object",
+    "all_gather_single",
     "all_reduce",
+    "all_reduce_coalesced",
     "all_to_all",
     "all_to_all_single",
     "barrier",
@@ -134,6 +161,7 @@ __all__ = [
     "get_backend",
     "get_backend_config",
     "get_debug_level",
+    "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
     "get_node_local_rank",
@@ -164,13 +192,18 @@ __all__ = [
     "reduce",
     "reduce_op",
     "reduce_scatter",
+    "reduce_scatter_single",
     "reduce_scatter_tensor",
+    "register_rendezvous_handler",
+    "rendezvous",
     "scatter",
     "scatter_object_list",
     "send",
     "send_object_list",
     "set_debug_level",
     "set_debug_level_from_env",
+    "split_group",
+    "supports_complex",
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tensorplug.core.plugins import discovery, manager
 from tensorplug.core.plugins.entry_points import DISTRIBUTED, installed
@@ -156,3 +156,19 @@ def chosen_for(backend: str | None) -> dict[str, tuple[str, ProcessGroupBackend]
         for served in [type_] if colon else sorted(found.device_types):
             chosen[served] = (name if colon else type_, found)
     return chosen
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """Return the name of the backend of process groups for a device.
+
+    Raises
+    ------
+    ValueError
+        If no installed plugin has one.
+    """
+    discovery.load_device(DISTRIBUTED)
+    type_ = str(device).partition(":")[0]
+    for found in manager.process_group_backends():
+        if type_ in found.device_types and found.unavailable_reason() is None:
+            return found.name
+    raise ValueError(f"Default backend not registered for device : {device}")

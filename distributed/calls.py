@@ -63,7 +63,7 @@ class Call:
             else group._communicator(tensor.device.type)
         )
 
-    def check_length(self, tensors: Sequence[Tensor], name: str) -> None:
+    def check_length(self, tensors: Sequence[object], name: str) -> None:
         """Refuse a list that has not a tensor for each process."""
         if len(tensors) != self.size:
             raise RuntimeError(

@@ -2,6 +2,7 @@
 
 from .backends import (
     Backend as Backend,
+    get_default_backend_for_device as get_default_backend_for_device,
     is_available as is_available,
     is_backend_available as is_backend_available,
     is_gloo_available as is_gloo_available,
@@ -9,6 +10,12 @@ from .backends import (
     is_nccl_available as is_nccl_available,
     is_ucc_available as is_ucc_available,
     is_xccl_available as is_xccl_available,
+)
+from .coalescing import (
+    _coalescing_manager as _coalescing_manager,
+    _CoalescingManager as _CoalescingManager,
+    all_gather_coalesced as all_gather_coalesced,
+    all_reduce_coalesced as all_reduce_coalesced,
 )
 from .collectives import (
     all_reduce as all_reduce,
@@ -32,6 +39,7 @@ from .errors import (
     DistQueueEmptyError as DistQueueEmptyError,
     DistStoreError as DistStoreError,
 )
+from .file_store import FileStore as FileStore
 from .gathering import (
     all_gather as all_gather,
     all_gather_into_tensor as all_gather_into_tensor,
@@ -79,11 +87,18 @@ from .reduce_op import (
     reduce_op as reduce_op,
     supports_complex as supports_complex,
 )
+from .rendezvous import (
+    register_rendezvous_handler as register_rendezvous_handler,
+    rendezvous as rendezvous,
+)
+from .stores import HashStore as HashStore, PrefixStore as PrefixStore, Store as Store
 from .subgroups import (
     new_group as new_group,
     new_subgroups as new_subgroups,
     new_subgroups_by_enumeration as new_subgroups_by_enumeration,
+    split_group as split_group,
 )
+from .tcp_store import TCPStore as TCPStore
 from .work import (
     Work as Work,
 )
@@ -91,3 +106,6 @@ from .world import (
     destroy_process_group as destroy_process_group,
     init_process_group as init_process_group,
 )
+
+all_gather_single = _all_gather_base = all_gather_into_tensor
+reduce_scatter_single = _reduce_scatter_base = reduce_scatter_tensor

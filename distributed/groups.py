@@ -33,6 +33,7 @@ class ProcessGroup:
         self._communicators = communicators
         self._timeout = timeout
         self._number = 0  # of collectives that this process has started
+        self._splits = 0
         self._pending: set[Work] = set()
         self._broken = False
         self._coalesced: list[Work] | None = None  # where work goes within a coalescing block

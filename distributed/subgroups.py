@@ -18,9 +18,12 @@ from .groups import (
     _groups,
     get_rank,
     get_world_size,
+    resolve,
 )
 
 _numbers = itertools.count(1)
+# Splits are counted by each group for itself: no other process takes part. Their keys begin here.
+_SPLITS = 2**14
 
 
 def new_group(
@@ -89,6 +92,80 @@ def new_group(
         group.group_desc = group_desc
     _groups[group._name] = group
     return group
+
+
+def split_group(
+    parent_pg: ProcessGroup | None = None,
+    split_ranks: Sequence[Sequence[int]] | None = None,
+    timeout: timedelta | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+    backend: str | None = None,
+) -> ProcessGroup | None:
+    """Split a group into groups of its members; all of it call it, with the same arguments.
+
+    Parameters
+    ----------
+    parent_pg : ProcessGroup, optional
+        The world by default.
+    split_ranks : sequence of sequence of int
+        The members of each part, by their rank in the group; nobody may be in two.
+    timeout : timedelta, optional
+        How long a collective may take; by default as in the group.
+    pg_options, backend
+        Are accepted for torch's sake.
+    group_desc : str, optional
+        What the groups are for.
+
+    Returns
+    -------
+    ProcessGroup or None
+        The part that this process is in.
+
+    Raises
+    ------
+    ValueError
+        If a part is empty, or somebody is none of the group or in two parts.
+
+    Examples
+    --------
+    ::
+
+        halves = dist.split_group(split_ranks=[[0, 1], [2, 3]])
+    """
+    parent = resolve(parent_pg)
+    if parent is None:
+        raise ValueError("split_group: this process is no member of the parent group")
+    if not split_ranks:
+        raise ValueError("split_ranks cannot be None or empty")
+    listed = [rank for ranks in split_ranks for rank in ranks]
+    if not all(split_ranks):
+        raise ValueError("the split group cannot be empty")
+    if len(set(listed)) != len(listed):
+        raise ValueError(f"the split group cannot have duplicate ranks: {split_ranks}")
+    if not 0 <= min(listed) <= max(listed) < parent.size():
+        raise ValueError(f"split_ranks are not within 0..{parent.size() - 1}: {split_ranks}")
+    parent._splits += 1
+    for part, ranks in enumerate(split_ranks):
+        if parent.rank() not in ranks:
+            continue
+        members = sorted(ranks)
+        made: dict[int, Communicator] = {}
+        for communicator in parent._communicators.values():
+            own = communicator.subgroup(members, _SPLITS + parent._splits)
+            assert own is not None
+            made[id(communicator)] = own
+        group = ProcessGroup(
+            f"{parent._name}:{parent._splits}:{part}",
+            [parent._to_global(rank) for rank in members],
+            parent._backend,
+            {t: made[id(c)] for t, c in parent._communicators.items()},
+            timeout or parent._timeout,
+        )
+        group.group_desc = group_desc or f"{parent.group_desc}:split:{parent._splits}"
+        _groups[group._name] = group
+        return group
+    return None
 
 
 def new_subgroups(

@@ -7,8 +7,10 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
+from tensorplug.core.dispatch import profiling
 from tensorplug.core.futures import Future
 from tensorplug.core.plugins.process_groups import Communicator, Request
 
@@ -20,13 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["Work"]
 
 # A wait asks without a pause for as long as the transfer may take by itself, for asking is what moves it on,
-# and lets others who want the processor have it between. Then whoever is waited for is late: the pauses become
-# longer and longer. A wait longer than _SLOW tells the others where it is.
+# and lets others who want the processor have it between. Then whoever is waited for is late: the pauses
+# become longer and longer. A wait longer than _SLOW tells the others where it is.
 _SPINS = 50
 _LATENCY = 2e-4
 _PER_BYTE = 1e-9
 _LONGEST_PAUSE = 0.001
 _SLOW = 1.0
+# Where a profile shows what is under way: in no thread of this process.
+_UNDER_WAY = 0
 
 
 class Work:
@@ -56,6 +60,7 @@ class Work:
         self._done = False
         self._error: BaseException | None = None
         self._future: _WorkFuture | None = None
+        self._begun = perf_counter_ns() if profiling.current() is not None else 0
 
     def __repr__(self) -> str:
         state = "failed" if self._error is not None else "completed" if self._done else "pending"
@@ -96,6 +101,15 @@ class Work:
         """
         if self._error is not None:
             raise self._error
+        if self._begun and not self._done:
+            begin = perf_counter_ns()
+            done = self._wait(timeout)
+            if (recording := profiling.current()) is not None:
+                recording.add("range", f"wait for {self._what}", max(begin, recording.begin))
+            return done
+        return self._wait(timeout)
+
+    def _wait(self, timeout: timedelta | float | None) -> bool:
         for _ in range(_SPINS):
             if self.is_completed():
                 return True
@@ -159,8 +173,22 @@ class Work:
         self._done = True
         self._finish = None
         self._group._pending.discard(self)
+        if self._begun:
+            self._note()
         if self._future is not None and not self._future.done():
             self._future.set_result(self._result)
+
+    def _note(self) -> None:
+        """Tell a profile how long it was under way, as far as this process knows."""
+        recording = profiling.current()
+        if recording is not None:
+            name = f"{self._group.name()}:{self._what}"
+            recording.entries.append(
+                profiling.Entry(
+                    "collective", name, max(self._begun, recording.begin), perf_counter_ns(), _UNDER_WAY,
+                    profiling.local.ranges, profiling.local.backward,
+                )
+            )  # fmt: skip
 
     def is_success(self) -> bool:
         """Return whether it is complete and did not fail."""

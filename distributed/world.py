@@ -14,17 +14,8 @@ from tensorplug.core.plugins.process_groups import Communicator, ProcessGroupBac
 from .backends import chosen_for
 from .errors import DistBackendError
 from .groups import GroupMember, ProcessGroup, _groups, default_pg_timeout, resolve
-
-
-def _from_environment(name: str) -> int:
-    value = os.environ.get(name)
-    if value is None:
-        raise ValueError(
-            "Error initializing torch.distributed using env:// rendezvous: environment variable "
-            f"{name} expected, but not set. Start the program with `mpiexec -n N` or "
-            "`python -m tensorplug.distributed.run --nproc-per-node N`"
-        )
-    return int(value)
+from .rendezvous import from_environment, meeting_point, rendezvous
+from .stores import Store
 
 
 def _rendezvous(
@@ -33,11 +24,10 @@ def _rendezvous(
     rank: int,
     backend: ProcessGroupBackend,
     timeout: timedelta,
+    store: Store | None,
 ) -> Rendezvous:
     launched = backend.launched()
     method = urlsplit(init_method or "env://")
-    if method.scheme not in ("env", "tcp", "file"):
-        raise RuntimeError(f"No rendezvous handler for {method.scheme}://")
     if launched is not None:
         if rank >= 0 and world_size > 0 and (rank, world_size) != launched:
             raise ValueError(
@@ -45,11 +35,13 @@ def _rendezvous(
                 f"started as rank {launched[0]} of {launched[1]}"
             )
         return Rendezvous(*launched, timeout=timeout)
-    if method.scheme == "file":
-        raise RuntimeError(
-            "processes that nobody started together meet at tcp:// addresses, not in files; "
-            'init_method="tcp://localhost:29500" does the same'
-        )
+    if store is None and method.scheme not in ("env", "tcp"):
+        found = rendezvous(init_method or "", rank, world_size, timeout=timeout)
+        store, rank, world_size = next(found)
+    if store is not None:
+        if rank < 0 or world_size < 1:
+            raise ValueError("a store needs rank and world_size as well")
+        return Rendezvous(rank, world_size, *meeting_point(store, rank, world_size), timeout)
     if method.scheme == "tcp":
         if rank < 0 or world_size < 1:
             missing = "rank" if rank < 0 else "size"
@@ -57,11 +49,11 @@ def _rendezvous(
                 f"Error initializing torch.distributed using tcp:// rendezvous: {missing} parameter missing"
             )
         return Rendezvous(rank, world_size, method.hostname or "", method.port or 0, timeout)
-    rank = _from_environment("RANK") if rank < 0 else rank
-    size = _from_environment("WORLD_SIZE") if world_size < 1 else world_size
+    rank = from_environment("RANK") if rank < 0 else rank
+    size = from_environment("WORLD_SIZE") if world_size < 1 else world_size
     if size == 1:
         return Rendezvous(rank, size, timeout=timeout)
-    port = _from_environment("MASTER_PORT")
+    port = from_environment("MASTER_PORT")
     return Rendezvous(rank, size, os.environ.get("MASTER_ADDR", ""), port, timeout)
 
 
@@ -71,7 +63,7 @@ def init_process_group(
     timeout: timedelta | None = None,
     world_size: int = -1,
     rank: int = -1,
-    store: Any = None,
+    store: Store | None = None,
     group_name: str = "",
     pg_options: Any = None,
     device_id: Any = None,
@@ -88,12 +80,15 @@ def init_process_group(
         "mpi", "nccl" or that of another plugin; "gloo" is served by MPI. "cpu:mpi,cuda:nccl" chooses for each
         device type; None takes for each the one of the highest priority.
     init_method : str, optional
-        "env://", the default, or "tcp://host:port" with `world_size` and `rank`.
+        "env://", the default; "tcp://host:port" or "file:///path" with `world_size` and `rank`; or what
+        ``register_rendezvous_handler`` knows.
     timeout : timedelta, optional
         How long a collective may take; 30 minutes by default.
     world_size, rank : int
         How many processes there are, and which this is.
-    store, group_name, pg_options, device_id
+    store : Store, optional
+        By which the processes find each other, in place of `init_method`; with `world_size` and `rank`.
+    group_name, pg_options, device_id
         Are accepted for torch's sake.
 
     Raises
@@ -114,6 +109,8 @@ def init_process_group(
         dist.all_reduce(t)
         dist.destroy_process_group()
     """
+    if store is not None and init_method is not None:
+        raise ValueError("Cannot specify both init_method and store.")
     if GroupMember.WORLD is not None:
         raise ValueError("trying to initialize the default process group twice!")
     if timeout is not None and not isinstance(timeout, timedelta):
@@ -126,7 +123,7 @@ def init_process_group(
     made: dict[int, Communicator] = {}
     for type_, (_, found) in chosen.items():
         if id(found) not in made:
-            where = _rendezvous(init_method, world_size, rank, found, limit)
+            where = _rendezvous(init_method, world_size, rank, found, limit, store)
             made[id(found)] = found.connect(where)
         communicators[type_] = made[id(found)]
     sizes = {c.size for c in made.values()}

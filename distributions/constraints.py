@@ -92,18 +92,18 @@ class _DependentProperty(property, _Dependent):
 
     def __init__(
         self,
-        fget: Callable[[Any], Any] | None = None,
+        fn: Callable[[Any], Any] | None = None,
         *,
         is_discrete: bool = False,
         event_dim: int = 0,
     ) -> None:
-        property.__init__(self, fget)
+        property.__init__(self, fn)
         _Dependent.__init__(self, is_discrete, event_dim)
 
     def __call__(  # type: ignore[override]
-        self, fget: Callable[[Any], Any]
+        self, fn: Callable[[Any], Any]
     ) -> _DependentProperty:
-        return _DependentProperty(fget, is_discrete=self.is_discrete, event_dim=self.event_dim)
+        return _DependentProperty(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
 
 
 def is_dependent(constraint: Any) -> bool:
@@ -260,8 +260,8 @@ class _Multinomial(_Below):
     is_discrete = True
     event_dim = 1
 
-    def check(self, value: Any) -> Any:
-        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
+    def check(self, x: Any) -> Any:
+        return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
 
 
 class _LowerTriangular(Constraint):

@@ -107,13 +107,13 @@ class MixtureSameFamily(Distribution):
         apart = parts.mean - self._pad(self.mean)
         return self._weighted(parts.variance + apart**2)
 
-    def cdf(self, value: Any) -> Any:
-        below = self._component_distribution.cdf(self._pad(value))
+    def cdf(self, x: Any) -> Any:
+        below = self._component_distribution.cdf(self._pad(x))
         return (below * self._mixture_distribution.probs).sum(-1)
 
-    def log_prob(self, value: Any) -> Any:
-        self._validate_sample(value)
-        parts = self._component_distribution.log_prob(self._pad(value))
+    def log_prob(self, x: Any) -> Any:
+        self._validate_sample(x)
+        parts = self._component_distribution.log_prob(self._pad(x))
         return logsumexp(parts + log_softmax(self._mixture_distribution.logits, -1), -1)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:

@@ -166,8 +166,7 @@ class Compiled:
         for number, tensor in enumerate(tensors):
             recorder.add(f"input{number or ''}", tensor, "input")
         watch = Watch()
-        watch.closure(function)
-        watch.add(getattr(function, "__self__", function), "self")
+        watch.add(function, "self")
         given = Watch()  # that a later call's are alike the key says
         given.add((args, kwargs), "an argument")
         for value in (*args, *kwargs.values()):

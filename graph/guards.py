@@ -1,9 +1,8 @@
-"""Guards: what of Python's state a captured program holds for, and what it must not do.
+"""Guards: which state of Python's a captured program holds for, and what it must not do.
 
 While a program runs for the first time, a profile function sees which Python functions it calls. What these
-can look at is watched from then on: attributes of modules and other objects, closures, the globals that
-their code names. If the program itself changes any of it, or calls what is different each time (a clock,
-a random number of Python's, ``print``), then a graph of its ops does less than the program.
+can look at is kept (:mod:`.state`). If the program itself changes any of it, or calls what is different each
+time (a clock, a random number of Python's, ``print``), then a graph of its ops does less than the program.
 """
 
 from __future__ import annotations
@@ -11,125 +10,86 @@ from __future__ import annotations
 import builtins
 import gc
 import sys
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
-from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from tensorplug.core.contexts import Block, Steps
-from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Module
+from tensorplug.nn.hooks import global_hooks
 
-__all__ = ["Watch"]
+from .state import LIBRARY, State, has_state, is_standard
 
-_LIBRARY = __name__.partition(".")[0] + "."
-_CONTAINERS = (dict, list, set, OrderedDict)
-_OPAQUE = (TensorBase, ModuleType, BuiltinFunctionType, CodeType)
+__all__ = ["Watch", "has_state"]
+
 #: What differs from call to call, or does something besides returning a value.
 _IMPURE = frozenset({id(function) for function in (builtins.print, builtins.input, builtins.open)})
 _IMPURE_MODULES = ("time", "random", "_random", "secrets", "posix", "numpy.random", "datetime")
-_DEPTH = 6
 
 
-class Watch:
-    """State that a program depends on, as it was.
-
-    Attributes
-    ----------
-    effects : list of str
-        What the program did that a graph does not.
-    """
+class Watch(State):
+    """State that a program depends on, found while it runs."""
 
     def __init__(self) -> None:
-        self._cells: list[tuple[Any, Any, str]] = []
-        self.effects: list[str] = []
-        self._copies: list[tuple[Any, Any, str]] = []
-        self._globals: list[tuple[dict[str, Any], str, Any]] = []
-        self._known: dict[int, Any] = {}
+        super().__init__()
+        self.add(vars(global_hooks), "the hooks of all modules")
         self._seen: set[CodeType] = set()
 
-    # --- what is watched ---
-
-    def add(self, value: Any, label: str, depth: int = 0) -> None:
-        """Watch an object and what it holds."""
-        if depth > _DEPTH or id(value) in self._known or isinstance(value, _OPAQUE):
-            return
-        if hasattr(value, "__array_interface__") and not isinstance(value, type):
-            self.effects.append(f"looks at an array of the host, {label}")
-            return
-        if isinstance(value, _CONTAINERS):
-            self._known[id(value)] = value
-            self._copies.append((value, value.copy(), label))
-            for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-                self.add(item, f"{label}[{key!r}]", depth + 1)
-        elif isinstance(value, tuple):
-            for number, item in enumerate(value):
-                self.add(item, f"{label}[{number}]", depth + 1)
-        elif isinstance(value, MethodType):
-            self.add(value.__self__, label, depth + 1)
-        elif isinstance(value, type):
-            if not _is_foreign(value.__module__):
-                self._attributes(value, value.__name__, depth)
-                for base in value.__mro__[1:]:
-                    self.add(base, base.__name__, depth)
-        elif isinstance(value, FunctionType):
-            if not _is_foreign(value.__module__ or ""):
-                self._attributes(value, value.__name__, depth)
-                self.closure(value)
-        elif has_state(value):
-            self._attributes(value, label, depth)
-            self.add(type(value), type(value).__name__, depth)
-
-    def _attributes(self, value: Any, label: str, depth: int) -> None:
-        self._known[id(value)] = value
-        state = vars(value)
-        self._known[id(state)] = state
-        self._copies.append((state, dict(state), label))
-        for name, item in list(state.items()):
-            if name not in _OF_CLASSES:
-                self.add(item, f"{label}.{name}", depth + 1)
+    # --- during the first run ---
 
     def _function(self, frame: FrameType) -> None:
-        """Watch what a function that is called can look at."""
+        """Keep what a function that is called can look at."""
         code = frame.f_code
         here = frame.f_locals
         name = frame.f_globals.get("__name__") or ""
-        if _is_standard(name):
+        if is_standard(name):
             if name == "os" and _asked_for(frame):
                 self.effects.append(f"calls os.{code.co_name}()")
             return
-        library = name.startswith(_LIBRARY)
-        if "self" in here and (isinstance(here["self"], Module) or not library):
-            self.add(here["self"], "self")
-        if code in self._seen or library:
+        library = name.startswith(LIBRARY)
+        if "self" in here:
+            if code.co_name == "__init__" and id(here["self"]) not in self._known:
+                self.own[id(here["self"])] = here["self"]
+            elif isinstance(here["self"], Module) or not library:
+                self.add(here["self"], "self")
+        if library:
+            return
+        for free in code.co_freevars:
+            if free in here and not _is_local(frame, free):
+                self.add(here[free], free)
+                if isinstance(here[free], ModuleType):
+                    self._module(here[free], code)
+        if code in self._seen:
             return
         self._seen.add(code)
-        for free in code.co_freevars:
-            if free in here:
-                self.add(here[free], free)
+        self.used.update(code.co_names, code.co_freevars, code.co_varnames)
+        self.used.update([constant for constant in code.co_consts if type(constant) is str])
         for used in code.co_names:
-            if used in frame.f_globals:
-                value = frame.f_globals[used]
-                self._globals.append((frame.f_globals, used, value))
+            if used in frame.f_globals or used in _BUILTINS:
+                value = self.name(frame.f_globals, used)
                 self.add(value, used)
-                if isinstance(value, ModuleType) and not value.__name__.startswith(_LIBRARY[:-1]):
-                    table = vars(value)
-                    self._globals += [(table, n, table[n]) for n in code.co_names if n in table]
+                if isinstance(value, ModuleType):
+                    self._module(value, code)
+                elif used in _BUILTINS:
+                    self.name(_BUILTINS, used)
+            elif used in sys.modules:  # imported within the function
+                self._module(sys.modules[used], code)
+        for value in here.values():
+            if isinstance(value, ModuleType):
+                self._module(value, code)
 
-    def closure(self, function: Any) -> None:
-        """Watch the closure of a function, whose cells may be set anew."""
-        cells = getattr(function, "__closure__", None) or ()
-        names = getattr(getattr(function, "__code__", None), "co_freevars", ())
-        for name, cell in zip(names, cells, strict=False):
-            try:
-                value = cell.cell_contents
-            except ValueError:  # empty
-                continue
-            self._cells.append((cell, value, name))
-            self.add(value, name)
-
-    # --- during the first run ---
+    def _module(self, module: ModuleType, code: CodeType) -> None:
+        """Keep the names of a module that a function uses."""
+        table = vars(module)
+        for used in code.co_names:
+            if used in table:
+                value = self.name(table, used)
+                if isinstance(value, ModuleType):
+                    if value is not module:
+                        self._module(value, code)
+                else:
+                    self.add(value, used)
 
     def watching(self, in_op: Callable[[], bool]) -> Block:
         """See which functions are called within a ``with`` block, but not those that ops call."""
@@ -141,7 +101,7 @@ class Watch:
                 self._function(frame)
             elif event == "c_call":
                 name = frame.f_globals.get("__name__") or ""
-                if not name.startswith(_LIBRARY) and _impure(arg):
+                if not name.startswith(LIBRARY) and _impure(arg):
                     self.effects.append(f"calls {getattr(arg, '__qualname__', arg)}()")
 
         def steps() -> tuple[Steps, Steps]:
@@ -155,72 +115,31 @@ class Watch:
         return Block(steps)
 
     def settle(self) -> None:
-        """After the first run: note what it changed."""
+        """After the first run: note what it changed, and what it looked at that cannot be compared."""
+        super().settle()
         changed = self.changed()
         if changed:
             self.effects.append(f"changes {changed}")
 
-    # --- before each other run ---
 
-    def changed(self) -> str:
-        """Return what is not as it was; "" if all is."""
-        try:
-            for value, copy, label in self._copies:
-                if value != copy or _types(value) != _types(copy):
-                    return label
-            for cell, value, label in self._cells:
-                if _differs(cell.cell_contents, value):
-                    return label
-            for table, name, value in self._globals:
-                if _differs(table.get(name), value):
-                    return name
-        except (
-            Exception
-        ) as error:  # what is compared may be of any class; tensors have no truth value
-            return f"what cannot be compared: {error}"
-        return ""
+_BUILTINS = vars(builtins)
 
 
-def has_state(value: Any) -> bool:
-    """Return whether a program may look at attributes of an object: a module, or of a class of its own."""
-    if isinstance(value, Module):
-        return True
-    module = type(value).__module__
-    return hasattr(value, "__dict__") and not module.startswith((_LIBRARY, *_STANDARD))
-
-
-def _differs(found: Any, value: Any) -> bool:
-    """Return whether a name stands for something else; 1, 1.0 and True make other results."""
-    if found is value:
-        return False
-    return isinstance(value, TensorBase) or type(found) is not type(value) or found != value
-
-
-def _types(container: Any) -> list[type]:
-    if isinstance(container, set):
-        return []
-    return [*map(type, container if isinstance(container, list) else container.values())]
-
-
-def _is_standard(module: str) -> bool:
-    return module.partition(".")[0] in sys.stdlib_module_names and module != "__main__"
-
-
-def _is_foreign(module: str) -> bool:
-    """Return whether a module is of this library or of Python's, whose functions and classes stay."""
-    return module.startswith(_LIBRARY) or _is_standard(module)
+def _is_local(frame: FrameType, name: str) -> bool:
+    """Return whether a free variable is one of a function that is running, of the program or around it."""
+    outer = frame.f_back
+    while outer is not None and not (outer.f_globals.get("__name__") or "").startswith(__name__):
+        if name in outer.f_code.co_cellvars:
+            return True
+        outer = outer.f_back
+    return False
 
 
 def _asked_for(frame: FrameType | None) -> bool:
     """Return whether a function of Python's library runs for the program, not for this library."""
-    while frame is not None and _is_standard(frame.f_globals.get("__name__") or ""):
+    while frame is not None and is_standard(frame.f_globals.get("__name__") or ""):
         frame = frame.f_back
-    return frame is not None and not (frame.f_globals.get("__name__") or "").startswith(_LIBRARY)
-
-
-#: Of every class: nothing that programs look at.
-_OF_CLASSES = frozenset(("__dict__", "__doc__", "__module__", "__weakref__", "__annotations__"))
-_STANDARD = ("builtins", "typing", "functools", "weakref", "_thread", "threading")
+    return frame is not None and not (frame.f_globals.get("__name__") or "").startswith(LIBRARY)
 
 
 def _impure(function: Callable[..., Any]) -> bool:

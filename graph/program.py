@@ -2,25 +2,28 @@
 
 :func:`lower` runs a graph once while a layer notes which kernels its ops come to: rules have checked the
 arguments, decompositions were taken where no kernel serves. What is left at a run are the kernels, found in
-the tables anew each time, so that one which a plugin registers later serves here as well. An array goes as
+the tables anew each time, so that one which a plugin registers later serves here as well, and calls that a
+plugin's fuser makes of several kernels. What depends on nothing but state is computed once. An array goes as
 soon as nothing needs it, or the next pointwise kernel writes into it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tensorplug.autograd.grad_mode import no_grad
 from tensorplug.core.device.meta import empty_meta
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.execution import call_kernel, unwrap
-from tensorplug.core.dispatch.keys import DispatchKey
+from tensorplug.core.dispatch.keys import DispatchKey, on_reset
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op import Delegated, Op, first_tensor
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase, new_tensor
 
+from .fusing import FusedStep, fuse
 from .graph import Graph, Node, Value, map_leaves, run_node
 
 __all__ = ["CallStep", "KernelStep", "Program", "lower"]
@@ -112,19 +115,35 @@ class CallStep:
         return list(self.given.values())
 
 
+class _Tables:
+    """How often the tables of kernels were reset."""
+
+    number = 0
+
+    def reset(self) -> None:
+        """Count once more."""
+        self.number += 1
+
+
+_tables = _Tables()
+on_reset(_tables.reset)
+
+
 class Program:
     """A sequence of calls on raw arrays.
 
     Attributes
     ----------
-    steps : list of KernelStep and CallStep
+    steps : list of KernelStep, CallStep and FusedStep
         The calls.
     free : list of tuple
         For each step the places of arrays that nobody needs after it.
     keys : list of DispatchKey
         For each place the dtype and device.
     constants : dict
-        Arrays that rules made of plain numbers, by place.
+        Arrays that rules made of plain numbers, or that depend on state alone, by place.
+    state : set of int
+        The places of inputs whose values are in the program.
     outputs : list of int
         The places of the results.
     fresh : list of bool
@@ -132,12 +151,19 @@ class Program:
     """
 
     def __init__(self) -> None:
-        self.steps: list[KernelStep | CallStep] = []
+        self.steps: list[KernelStep | CallStep | FusedStep] = []
         self.free: list[tuple[int, ...]] = []
         self.keys: list[DispatchKey] = []
         self.constants: dict[int, Any] = {}
+        self.state: set[int] = set()
         self.outputs: list[int] = []
         self.fresh: list[bool] = []
+        self._tables = _tables.number
+
+    @property
+    def current(self) -> bool:
+        """Whether no plugin came or went since it was made."""
+        return self._tables == _tables.number
 
     def run(self, inputs: list[Any]) -> list[Any]:
         """Return the resulting arrays for those that go in."""
@@ -177,6 +203,7 @@ class _Tracer(Layer):
         # For each place: where memory of its own begins, -1 for that of inputs; and the strides.
         self.roots: list[int] = []
         self.strides: list[Any] = []
+        self.arrays: list[Any] = []
 
     def add(self, tensor: Any, root: int | None = None) -> int:
         """Give a tensor a place; `root` is whose memory it shows, by default its own."""
@@ -188,6 +215,7 @@ class _Tracer(Layer):
         self.kept += (tensor, tensor._array)
         self.roots.append(place if root is None else root)
         self.strides.append((tensor._shape, key.runtime.strides(tensor._array)))
+        self.arrays.append(tensor._array)
         return place
 
     def place(self, tensor: Any) -> int:
@@ -313,7 +341,9 @@ def _of_one_key(values: Any, key: DispatchKey, mixed: bool) -> bool:
     return True
 
 
-def lower(graph: Graph, inputs: list[Any]) -> tuple[Program, list[Any]]:
+def lower(
+    graph: Graph, inputs: list[Any], frozen: frozenset[str] = frozenset()
+) -> tuple[Program, list[Any]]:
     """Return the program of a graph for tensors like these, and what the graph makes of these.
 
     Parameters
@@ -322,6 +352,8 @@ def lower(graph: Graph, inputs: list[Any]) -> tuple[Program, list[Any]]:
         Its values to be returned are :meth:`Graph.outputs`.
     inputs : list of Tensor
         One for each of the graph's inputs, state too.
+    frozen : frozenset of str
+        The names of state whose values may be in the program, which then holds until that is written.
     """
     tracer = _Tracer()
     program = tracer.program
@@ -334,6 +366,15 @@ def lower(graph: Graph, inputs: list[Any]) -> tuple[Program, list[Any]]:
         for node in graph.nodes:
             _lower_node(tracer, node, tensors)
         program.outputs = [tracer.place(tensors[value]) for value in graph.outputs()]
+        written = {target for target, _ in graph.writes}
+        state = {
+            place
+            for place, value in enumerate(graph.inputs)
+            if value.name in frozen and value not in written
+        }
+        _fold(tracer, state)
+        constants = {*state, *program.constants}
+        program.state |= fuse(program, tracer.arrays, tracer.strides, constants) & state
     _settle(tracer)
     return program, [tensors[value] for value in graph.outputs()]
 
@@ -360,6 +401,7 @@ def _lower_node(tracer: _Tracer, node: Node, tensors: dict[Value, Any]) -> None:
             program.keys[count:],
             tracer.roots[count:],
             tracer.strides[count:],
+            tracer.arrays[count:],
         )
         program.constants = {p: array for p, array in program.constants.items() if p < count}
         tracer.places = known
@@ -372,9 +414,49 @@ def _lower_node(tracer: _Tracer, node: Node, tensors: dict[Value, Any]) -> None:
     program.steps.append(CallStep(node, given, out))
 
 
+#: Up to how many elements what no argument goes into is kept rather than made in each run.
+_KEPT = 1 << 24
+
+
+def _fold(tracer: _Tracer, state: Iterable[int]) -> None:
+    """Keep what the kernels made of state alone, or of nothing, in the place of calling them."""
+    program = tracer.program
+    # What is returned, or may be, is memory of the caller's.
+    outputs = set(program.outputs)
+    for step in program.steps:
+        if isinstance(step, CallStep):
+            outputs.update(step.places())
+    outputs |= {tracer.roots[place] for place in outputs}
+    behind: dict[int, set[int]] = {place: {place} for place in state}
+    kept: list[Any] = []
+    for step in program.steps:
+        places = step.places()
+        if (
+            not isinstance(step, KernelStep)
+            or not all([place in behind or place in program.constants for place in places])
+            or not outputs.isdisjoint(step.out)
+            or sum([math.prod(tracer.arrays[place].shape) for place in step.out]) > _KEPT
+        ):
+            kept.append(step)
+            continue
+        source = set().union(*[behind.get(place, ()) for place in places])
+        for place in step.out:
+            program.constants[place] = tracer.arrays[place]
+            behind[place] = source
+            tracer.roots[place] = -1
+        program.state |= source
+    program.steps = kept
+
+
 def _settle(tracer: _Tracer) -> None:
     """Find out when arrays are no longer needed, and which results can be written into arguments."""
     program = tracer.program
+    for step in program.steps:
+        if isinstance(step, FusedStep):
+            # What showed memory that is no longer made is nobody's to write into.
+            own = {place for place in step.out if tracer.roots[place] == place}
+            gone = {place for part in step.steps for place in part.out} - own
+            tracer.roots = [-1 if root in gone else root for root in tracer.roots]
     last: dict[int, int] = {}
     for number, step in enumerate(program.steps):
         for place in (*step.out, *step.places()):

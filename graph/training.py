@@ -54,7 +54,7 @@ class Training:
 
     def run(self, inputs: list[Any]) -> tuple[list[Any], list[Any]]:
         """Return the arrays of the graph's outputs and of what is saved."""
-        if self.forward is None:
+        if self.forward is None or not self.forward.current:
             self.forward, made = lower(self.joint.forward, inputs)
             arrays = [tensor._array for tensor in made]
         else:
@@ -72,7 +72,7 @@ class Training:
         layout = tuple([key.runtime.strides(a) for key, a in zip(keys, given, strict=True)])
         program = self.backward.get(layout)
         arrays: list[Any]
-        if program is None:
+        if program is None or not program.current:
             tensors = [
                 new_tensor(array, dispatch_key(value.device, value.dtype), tuple(array.shape))
                 for array, value in zip([*saved, *given], values, strict=True)

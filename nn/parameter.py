@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeGuard, cast
 
 from tensorplug.core import Device, DType, Tensor
-from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
+from tensorplug.core.dispatch.overrides import disabled_torch_function_impl, dispatches
 from tensorplug.core.ops import empty
 from tensorplug.core.tensor.tensor import of_class
 from tensorplug.core.tensor.uninitialized import refuse_ops
@@ -32,7 +32,18 @@ class _Owned(Tensor):
         return owned
 
 
-class Parameter(_Owned):
+class _ParameterType(type):
+    """Has tensors that compute their ops themselves be parameters, as which no class is put over them."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return super().__instancecheck__(instance) or (
+            cls is Parameter
+            and isinstance(instance, Tensor)
+            and instance.__dict__.get("_is_param", False)
+        )
+
+
+class Parameter(_Owned, metaclass=_ParameterType):
     """A tensor that a module registers as its parameter when it is assigned as an attribute.
 
     Parameters
@@ -61,6 +72,17 @@ class Parameter(_Owned):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         """Make a parameter over the memory of `data`."""
+        if isinstance(data, Tensor) and dispatches(type(data)):
+            given: Any = data
+            made: Any = given.detach().requires_grad_(requires_grad)
+            if type(made) is not type(data):
+                raise RuntimeError(
+                    f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
+                    "detach() returns an instance of the same type, but return type "
+                    f"{type(made).__name__} was found instead"
+                )
+            made.__dict__["_is_param"] = True
+            return cast("Self", made)
         return cls._over(data, requires_grad)
 
     def __repr__(self) -> str:  # type: ignore[override]

@@ -56,7 +56,7 @@ class CosineAnnealingLR(FactorLR):
         return self.eta_min
 
     def _factor(self, epoch: float) -> float:
-        return (1 + math.cos(math.pi * epoch / self.T_max)) / 2
+        return 1.0 if epoch == 0 else (1 + math.cos(math.pi * epoch / self.T_max)) / 2
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):

@@ -15,6 +15,11 @@ from .optimizer import Optimizer
 from .scheduler_base import LRScheduler, check_optimizer
 
 
+def _share(epoch: float, total: float) -> float:
+    """Return how much of `total` epochs is over; of none, nothing ever is."""
+    return min(epoch, total) / total if total else 0.0
+
+
 class FactorLR(LRScheduler):
     """Rates of the form ``floor + (base - floor) * factor(epoch)``."""
 
@@ -129,7 +134,21 @@ class MultiplicativeLR(LambdaLR):
     ----------
     optimizer, lr_lambda, last_epoch
         See :class:`~tensorplug.optim.lr_scheduler.LambdaLR`.
+
+    Raises
+    ------
+    TypeError
+        If a function is none.
     """
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        given = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]
+        for function in given if len(given) == len(optimizer.param_groups) else ():
+            if not callable(function):
+                raise TypeError(
+                    f"lr_lambda should be a function, but got {type(function).__name__}"
+                )
+        super().__init__(optimizer, lr_lambda, last_epoch)
 
     def get_lr(self) -> list[Any]:
         """Return the present rates, moved on by one epoch."""
@@ -271,7 +290,7 @@ class ConstantLR(FactorLR):
         super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: float) -> float:
-        return self.factor if epoch < self.total_iters else 1.0
+        return self.factor if epoch < self.total_iters or not self.total_iters else 1.0
 
     def _resumed(self) -> bool:
         return False  # as torch: the first rate is that of the next epoch
@@ -315,7 +334,7 @@ class LinearLR(FactorLR):
         super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: float) -> float:
-        done = min(epoch, self.total_iters) / self.total_iters
+        done = _share(epoch, self.total_iters)
         return self.start_factor + (self.end_factor - self.start_factor) * done
 
 
@@ -342,4 +361,4 @@ class PolynomialLR(FactorLR):
         super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: float) -> float:
-        return float((1.0 - min(epoch, self.total_iters) / self.total_iters) ** self.power)
+        return float((1.0 - _share(epoch, self.total_iters)) ** self.power)

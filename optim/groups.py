@@ -111,8 +111,8 @@ def check_range(condition: bool, text: str, value: Any) -> None:
 
 def check_betas(betas: tuple[Any, Any]) -> None:
     """Raise ValueError unless both decay rates lie in [0, 1)."""
-    for i, beta in enumerate(betas):
-        check_range(0.0 <= beta < 1.0, f"beta parameter at index {i}", beta)
+    for i in range(2):
+        check_range(0.0 <= betas[i] < 1.0, f"beta parameter at index {i}", betas[i])
 
 
 def check_learning_rate(lr: float | Tensor) -> None:

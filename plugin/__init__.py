@@ -54,6 +54,15 @@ from tensorplug.core.errors import (
 )
 from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
+from tensorplug.core.plugins.fusers import (
+    ArrayFacts,
+    FusedCall,
+    Fuser,
+    FusionProgram,
+    FusionStep,
+    Operand,
+    Region,
+)
 from tensorplug.core.plugins.installation import Advice, install_command
 from tensorplug.core.plugins.process_groups import (
     Communicator,
@@ -92,6 +101,7 @@ __all__ = [
     "Advice",
     "ArrayApiBackend",
     "ArrayApiRuntime",
+    "ArrayFacts",
     "AutocastPolicy",
     "BitsOfBfloat16",
     "Communicator",
@@ -102,6 +112,10 @@ __all__ = [
     "DeviceNotAvailableError",
     "DeviceRuntime",
     "Function",
+    "FusedCall",
+    "Fuser",
+    "FusionProgram",
+    "FusionStep",
     "Kernel",
     "KernelContractError",
     "KernelNotFoundError",
@@ -111,9 +125,11 @@ __all__ = [
     "LinAlgError",
     "Number",
     "Op",
+    "Operand",
     "OutOfMemoryError",
     "PluginError",
     "ProcessGroupBackend",
+    "Region",
     "RegistrationError",
     "Rendezvous",
     "Request",

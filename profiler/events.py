@@ -20,14 +20,15 @@ _COUNT = re.compile(r"(self_)?[a-z]+_time(_total)?")
 
 @dataclass(slots=True, eq=False)
 class FunctionEvent:
-    """One kernel, copy, range or node that ran.
+    """One kernel, copy, range, node or collective that ran.
 
     Attributes
     ----------
     name : str
         Of a kernel, the op's.
-    category : {"kernel", "copy", "range", "node"}
-        A range is what ``record_function`` named, a node a step of a backward pass.
+    category : {"kernel", "copy", "range", "node", "collective"}
+        A range is what ``record_function`` named, a node a step of a backward pass. A collective is under way
+        from its start until this process sees that it is complete.
     device, dtype : str
         Of a kernel or a copy; else empty.
     choice : Choice or None
@@ -37,7 +38,7 @@ class FunctionEvent:
     is_backward : bool
         Whether it ran in a backward pass.
     thread : int
-        From ``threading.get_ident``.
+        From ``threading.get_ident``; 0 for collectives, which go on beside the program.
     start, cpu_time_total, self_cpu_time_total : float
         In microseconds; the start counts from the profile's, self time leaves out the events inside.
     input_shapes : list

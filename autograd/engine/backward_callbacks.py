@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 
 class _Running(threading.local):
-    """Whether the pass that this thread runs is for some inputs only; None if it runs no pass."""
+    """The pass that this thread runs, or None."""
 
-    targets: bool | None = None
+    current: Any = None
+
+    @property
+    def targets(self) -> bool | None:
+        """Whether the pass is for some inputs only; None where there is none."""
+        return None if self.current is None else self.current.targets is not None
 
 
 running = _Running()
@@ -44,7 +50,7 @@ def queue_callback(callback: Callable[[], object]) -> None:
     over
     """
     thread = threading.get_ident()
-    if running.targets is None and thread not in queued:  # nor do callbacks run
+    if running.current is None and thread not in queued:  # nor do callbacks run
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     queued.setdefault(thread, []).append(callback)
 

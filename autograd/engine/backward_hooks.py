@@ -37,13 +37,11 @@ def apply_hooked(run: BackwardPass, node: Node, gradient: Any) -> list[tuple[Any
     """Apply a node between its own hooks."""
     extra = node.extra
     assert extra is not None
+    numbers: list[int] = []
     if isinstance(node, MultiNode):
-        outputs = tuple(
-            [
-                as_tensor(run, gradient.get(number), key)
-                for number, (key, _) in enumerate(node.outputs)
-            ]
-        )
+        # Positions and the like have no gradients, and hooks see nothing of them.
+        numbers = [n for n, (key, _) in enumerate(node.outputs) if key.is_differentiable]
+        outputs = tuple([as_tensor(run, gradient.get(n), node.outputs[n][0]) for n in numbers])
     else:
         outputs = (as_tensor(run, gradient, node.key),)
     for hook in list(extra.pre_hooks.values()):
@@ -51,7 +49,9 @@ def apply_hooked(run: BackwardPass, node: Node, gradient: Any) -> list[tuple[Any
         if replaced is not None:
             outputs = _as_tuple(replaced, len(outputs), node.name())
     if isinstance(node, MultiNode):
-        gradient = {n: _value(run, t) for n, t in enumerate(outputs) if t is not None}
+        gradient = {
+            n: _value(run, t) for n, t in zip(numbers, outputs, strict=True) if t is not None
+        }
     else:
         gradient = _value(run, outputs[0])
     results = node.apply(gradient, run.raw)

@@ -8,7 +8,7 @@ from .derivatives cimport Plan
 from ..graph.nodes cimport MultiNode, Node, NodeExtra, OpNode, OutputNode
 from .arithmetic cimport add, normal
 from .evaluation cimport evaluate, evaluate_all
-from .programs cimport Program
+from tensorplug.core.dispatch.programs cimport Program
 
 cdef DispatchState dispatch_state
 

@@ -195,6 +195,19 @@ class BackwardPass:
                     stack.append(parent)
         return needed
 
+    def comes_to(self, tensor: Any) -> bool:
+        """Return whether the gradient of a tensor is still to be computed; hooks ask it."""
+        node = tensor._node
+        if node is None:
+            return tensor in self.leaves and self.leaves[tensor][0] > 0
+        state = node if self.alone else self.states.get(node)
+        if state is None:
+            return False
+        try:
+            return state.pending > 0 or state.gradient is not None
+        except AttributeError:  # never set: no pass came to the node
+            return False
+
     # --- running ---
 
     def run(self, roots: list[tuple[Any, Any]]) -> None:
@@ -206,12 +219,12 @@ class BackwardPass:
         around = runtime.current_queue(key.device.index or 0) if queues.ever else None
         finished = False
         targets = self.targets is not None
-        outer = running.targets
+        outer = running.current
         enabled, inference, close = recording.enabled, recording.inference, recording.close
         # No call stands between a change and the `try` that takes it back: an interrupt might come with it.
         dispatch_state.grad_disabled += 1
         recording.enabled, recording.inference, recording.close = self.create_graph, False, _within
-        running.targets = targets
+        running.current = self
         try:
             try:
                 del _slots[0]
@@ -241,7 +254,7 @@ class BackwardPass:
         finally:
             dispatch_state.grad_disabled -= 1
             recording.enabled, recording.inference, recording.close = enabled, inference, close
-            running.targets = outer
+            running.current = outer
             if self.alone:
                 if not finished:
                     _reset_slots(nodes)

@@ -7,7 +7,7 @@ from tensorplug.core.tensor.base cimport Storage, TensorBase, new_tensor
 from .arithmetic cimport sum_to_shape
 from .derivatives cimport Formula, Plan
 from ..graph.nodes cimport OpNode
-from .programs cimport Program
+from tensorplug.core.dispatch.programs cimport Program
 
 
 @cython.locals(plan=Plan, sizes=tuple, results=list, index=Py_ssize_t)

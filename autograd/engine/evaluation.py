@@ -16,12 +16,12 @@ from tensorplug.core.dispatch.call_cache import exact_key
 from tensorplug.core.dispatch.fast_path import fits
 from tensorplug.core.dispatch.keys import DispatchKey, dispatch_key
 from tensorplug.core.dispatch.overrides import unseen
+from tensorplug.core.dispatch.programs import NUMBERS, Program, trace
 from tensorplug.core.tensor.base import TensorBase, new_tensor
 
 from .arithmetic import sum_to_shape
 from .derivatives import Formula
 from .formula_contracts import check_broadcast, check_gradients
-from .programs import NUMBERS, Program, trace
 
 if TYPE_CHECKING:
     from ..graph.nodes import OpNode
@@ -145,7 +145,7 @@ def _trace_uniform(
         for _ in references
     ]
     try:
-        program = trace(formula, probes, key.device)
+        program = trace(formula.function, probes, key.device)
     except Exception:
         return None
     return program if program.shape_free else None
@@ -195,7 +195,7 @@ def _evaluate_keyed(node: OpNode, index: int, gradients: tuple[Any, ...]) -> tup
             for first, value, *_ in key
         ]
         try:
-            program = trace(formula, arguments, node.key.device)
+            program = trace(formula.function, arguments, node.key.device)
         except Exception:
             formula.untraceable = True
             return _on_tensors(node, formula, references, gradients)

@@ -29,7 +29,7 @@ from .shape import fitted
 def _lerp_weight(
     g: Any, input: Any, end: Any, weight_shape: tuple[int, ...], weight_dtype: Any
 ) -> Any:
-    return fitted(g * (end - input).conj(), weight_shape, weight_dtype)
+    return fitted(g * (end - input)._conj(), weight_shape, weight_dtype)
 
 
 def _divisor(
@@ -40,7 +40,7 @@ def _divisor(
     tensor2_shape: tuple[int, ...],
     tensor2_dtype: Any,
 ) -> Any:
-    slope = (tensor1 * value / tensor2 / tensor2).conj()
+    slope = (tensor1 * value / tensor2 / tensor2)._conj()
     return fitted(-g * slope, tensor2_shape, tensor2_dtype)
 
 
@@ -51,7 +51,7 @@ def zero(g: Any) -> Any:
 
 def conjugate(value: Any) -> Any:
     """Return the conjugate of a tensor or number."""
-    return value.conj() if isinstance(value, Tensor) else value.conjugate()
+    return value._conj() if isinstance(value, Tensor) else value.conjugate()
 
 
 def _pow_input(g: Any, input: Any, exponent: Any) -> Any:
@@ -82,7 +82,7 @@ def _pow_exponent(g: Any, input: Any, exponent: Any, result: Any) -> Any:
 def _abs_tangent(t: Any, input: Any) -> Any:
     if not input.dtype.is_complex:
         return t * sgn(input)
-    return (t * sgn(input).conj()).real
+    return (t * sgn(input)._conj()).real
 
 
 DERIVATIVES = [
@@ -91,7 +91,7 @@ DERIVATIVES = [
         "addcdiv",
         input=lambda g, input_shape, input_dtype: fitted(g, input_shape, input_dtype),
         tensor1=lambda g, tensor2, value, tensor1_shape, tensor1_dtype: fitted(
-            g * (value / tensor2).conj(), tensor1_shape, tensor1_dtype
+            g * (value / tensor2)._conj(), tensor1_shape, tensor1_dtype
         ),
         tensor2=_divisor,
     ),
@@ -99,10 +99,10 @@ DERIVATIVES = [
         "addcmul",
         input=lambda g, input_shape, input_dtype: fitted(g, input_shape, input_dtype),
         tensor1=lambda g, tensor2, value, tensor1_shape, tensor1_dtype: fitted(
-            g * (tensor2 * value).conj(), tensor1_shape, tensor1_dtype
+            g * (tensor2 * value)._conj(), tensor1_shape, tensor1_dtype
         ),
         tensor2=lambda g, tensor1, value, tensor2_shape, tensor2_dtype: fitted(
-            g * (tensor1 * value).conj(), tensor2_shape, tensor2_dtype
+            g * (tensor1 * value)._conj(), tensor2_shape, tensor2_dtype
         ),
     ),
     derivative(
@@ -117,7 +117,7 @@ DERIVATIVES = [
     ),
     derivative("abs", input=lambda g, input: g * sgn(input)),
     derivative("add", input=lambda g: g, other=lambda g: g),
-    derivative("conj_physical", input=lambda g: g.conj()),
+    derivative("conj_physical", input=lambda g: g._conj()),
     derivative("floor_divide", input=zero, other=zero),
     derivative(
         "fmod",
@@ -137,12 +137,12 @@ DERIVATIVES = [
         other=lambda g, input, other: -g * floor_divide(input, other),
     ),
     derivative("sign", input=zero),
-    derivative("square", input=lambda g, input: g * (input * 2).conj()),
+    derivative("square", input=lambda g, input: g * (input * 2)._conj()),
     derivative("sub", input=lambda g: g, other=lambda g: -g),
     derivative(
         "div",
         input=lambda g, other: g / conjugate(other),
-        other=lambda g, input, other: -g * ((input / other) / other).conj(),
+        other=lambda g, input, other: -g * ((input / other) / other)._conj(),
     ),
 ]
 

@@ -9,6 +9,7 @@ from tensorplug.core.ops.copying import cast, to_device
 from ..engine.derivatives import derivative
 from ..forward.tangents import linear
 from ..vmap.vmap_rules import shared_rule
+from .arithmetic import zero
 
 
 def _cast_back(g: Any, input_dtype: Any) -> Any:
@@ -19,7 +20,7 @@ DERIVATIVES = [
     derivative("cast", input=_cast_back),
     derivative("clone", input=lambda g: g),
     derivative("clone_strided", input=lambda g: g),
-    derivative("copy", input=None, src=lambda g: g),
+    derivative("copy", input=zero, src=lambda g: g),
     derivative("to_device", input=lambda g, input_device: to_device(g, input_device)),
 ]
 

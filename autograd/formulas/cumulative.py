@@ -30,11 +30,11 @@ def _cumprod(g: Any, input: Any, input_shape: Shape, dim: int) -> Any:
     if not input_shape:
         return g
     rows = input.transpose(dim, -1)
-    back = rows.conj().flip(-1)
+    back = rows._conj().flip(-1)
     # s, with both read from the end: s[i] = g[i] + factor[i] * s[i - 1]
     factor = _shifted(back, 1)
     s = _recurrence(factor, g.transpose(dim, -1).flip(-1))
-    return (products_before(rows).conj() * s.flip(-1)).transpose(dim, -1)
+    return (products_before(rows)._conj() * s.flip(-1)).transpose(dim, -1)
 
 
 def _shifted(rows: Any, step: int) -> Any:
@@ -67,11 +67,11 @@ def _logcumsumexp(g: Any, input: Any, result: Any, input_shape: Shape, dim: int)
     size = rows.shape[-1]
     if size == 0:
         return g
-    steps = (rows.narrow(-1, 0, size - 1) - rows.narrow(-1, 1, size - 1)).exp().conj()
+    steps = (rows.narrow(-1, 0, size - 1) - rows.narrow(-1, 1, size - 1)).exp()._conj()
     zero = fill_new((*rows.shape[:-1], 1), 0, rows.dtype, rows.device)
     factor = _CAT.call([zero, steps.flip(-1)], -1)
     s = _recurrence(factor, g.transpose(dim, -1).flip(-1)).flip(-1)
-    return (input - result).exp().conj() * s.transpose(dim, -1)
+    return (input - result).exp()._conj() * s.transpose(dim, -1)
 
 
 def _extreme(g_values: Any, input_shape: Shape, dim: int, indices: Any) -> Any:

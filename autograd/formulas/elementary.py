@@ -24,7 +24,7 @@ _LN10 = math.log(10)
 
 def _acosh(g: Any, input: Any) -> Any:
     # The product of the roots has the branch cut of acosh, the root of the product has not.
-    return g * (rsqrt(input + 1) * rsqrt(input - 1)).conj()
+    return g * (rsqrt(input + 1) * rsqrt(input - 1))._conj()
 
 
 def _over_square_radius(value: Any, y: Any, x: Any) -> Any:
@@ -34,34 +34,34 @@ def _over_square_radius(value: Any, y: Any, x: Any) -> Any:
 
 
 DERIVATIVES = [
-    derivative("acos", input=lambda g, input: -g * rsqrt(1 - input * input).conj()),
+    derivative("acos", input=lambda g, input: -g * rsqrt(1 - input * input)._conj()),
     derivative("acosh", input=_acosh),
-    derivative("asin", input=lambda g, input: g * rsqrt(1 - input * input).conj()),
-    derivative("asinh", input=lambda g, input: g * rsqrt(input * input + 1).conj()),
-    derivative("atan", input=lambda g, input: g / (input * input + 1).conj()),
+    derivative("asin", input=lambda g, input: g * rsqrt(1 - input * input)._conj()),
+    derivative("asinh", input=lambda g, input: g * rsqrt(input * input + 1)._conj()),
+    derivative("atan", input=lambda g, input: g / (input * input + 1)._conj()),
     derivative(
         "atan2",
         input=lambda g, input, other: g * _over_square_radius(other, input, other),
         other=lambda g, input, other: -g * _over_square_radius(input, input, other),
     ),
-    derivative("atanh", input=lambda g, input: g / (1 - input * input).conj()),
-    derivative("cos", input=lambda g, input: g * -sin(input).conj()),
-    derivative("cosh", input=lambda g, input: g * sinh(input).conj()),
-    derivative("exp", input=lambda g, result: g * result.conj()),
-    derivative("exp2", input=lambda g, result: g * (result * _LN2).conj()),
-    derivative("expm1", input=lambda g, result: g * (result + 1).conj()),
-    derivative("log", input=lambda g, input: g / input.conj()),
-    derivative("log10", input=lambda g, input: g / (input * _LN10).conj()),
-    derivative("log1p", input=lambda g, input: g / (input + 1).conj()),
-    derivative("log2", input=lambda g, input: g / (input * _LN2).conj()),
+    derivative("atanh", input=lambda g, input: g / (1 - input * input)._conj()),
+    derivative("cos", input=lambda g, input: g * -sin(input)._conj()),
+    derivative("cosh", input=lambda g, input: g * sinh(input)._conj()),
+    derivative("exp", input=lambda g, result: g * result._conj()),
+    derivative("exp2", input=lambda g, result: g * (result * _LN2)._conj()),
+    derivative("expm1", input=lambda g, result: g * (result + 1)._conj()),
+    derivative("log", input=lambda g, input: g / input._conj()),
+    derivative("log10", input=lambda g, input: g / (input * _LN10)._conj()),
+    derivative("log1p", input=lambda g, input: g / (input + 1)._conj()),
+    derivative("log2", input=lambda g, input: g / (input * _LN2)._conj()),
     derivative("relu", input=lambda g, result: relu_backward(g, result)),
-    derivative("rsqrt", input=lambda g, result: g * (result * result * result * -0.5).conj()),
-    derivative("sigmoid", input=lambda g, result: g * (result * (1 - result)).conj()),
-    derivative("sin", input=lambda g, input: g * cos(input).conj()),
-    derivative("sinh", input=lambda g, input: g * cosh(input).conj()),
-    derivative("sqrt", input=lambda g, result: g / (result * 2).conj()),
-    derivative("tan", input=lambda g, result: g * (result * result + 1).conj()),
-    derivative("tanh", input=lambda g, result: g * (1 - result * result).conj()),
+    derivative("rsqrt", input=lambda g, result: g * (result * result * result * -0.5)._conj()),
+    derivative("sigmoid", input=lambda g, result: g * (result * (1 - result))._conj()),
+    derivative("sin", input=lambda g, input: g * cos(input)._conj()),
+    derivative("sinh", input=lambda g, input: g * cosh(input)._conj()),
+    derivative("sqrt", input=lambda g, result: g / (result * 2)._conj()),
+    derivative("tan", input=lambda g, result: g * (result * result + 1)._conj()),
+    derivative("tanh", input=lambda g, result: g * (1 - result * result)._conj()),
     derivative("frac", input=lambda g: g),
     derivative("ceil", input=zero),
     derivative("floor", input=zero),

@@ -124,7 +124,7 @@ def _reduced_input(
         gradient = g / _counts(g, dim, index, include_self)
     elif reduce == "prod":
         product, count, zeros = _factors(input, dim, index, src, include_self)
-        gradient = g * _without(input, product, count, zeros).conj()
+        gradient = g * _without(input, product, count, zeros)._conj()
     else:
         mine, _, share = _shares(g, input, dim, index, src, result)
         gradient = _WHERE.call(mine, share, _number(share, 0))
@@ -149,7 +149,7 @@ def _reduced_src(
         factors = [
             gather(value, dim, index) for value in _factors(input, dim, index, src, include_self)
         ]
-        return gather(g, dim, index) * _without(src, *factors).conj()
+        return gather(g, dim, index) * _without(src, *factors)._conj()
     _, theirs, share = _shares(g, input, dim, index, src, result)
     return _WHERE.call(theirs, gather(share, dim, index), _number(share, 0))
 

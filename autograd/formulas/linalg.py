@@ -201,7 +201,7 @@ def _eig_tangent(t: Any, eigenvalues: Any, eigenvectors: Any) -> tuple[Any, Any]
     inner = linalg_solve_ex(V, t.to(V.dtype) @ V)[0]
     turned = V @ _quotient(_off_diagonal(inner), row(eigenvalues) - column(eigenvalues))
     # The eigenvectors keep norm 1.
-    stretched = (V.conj() * turned).sum(-2, True).real
+    stretched = (V._conj() * turned).sum(-2, True).real
     return inner.diagonal(0, -2, -1), turned - V * stretched
 
 

@@ -16,7 +16,7 @@ from .shape import sum_to_shape
 
 def conjugate(x: Any) -> Any:
     """Return the complex conjugate, or `x` itself if it is real."""
-    return x.conj() if x.dtype.is_complex else x
+    return x._conj() if x.dtype.is_complex else x
 
 
 def adjoint(x: Any) -> Any:

@@ -60,7 +60,7 @@ def _sinc(g: Any, input: Any) -> Any:
     series: Any = _SINC_SLOPE[-1]
     for coefficient in reversed(_SINC_SLOPE[:-1]):
         series = square * series + coefficient
-    return g * (where(near, small * series, slope) * math.pi).conj()
+    return g * (where(near, small * series, slope) * math.pi)._conj()
 
 
 def _xlogy_input(
@@ -83,10 +83,10 @@ DERIVATIVES = [
     derivative(
         "logaddexp",
         input=lambda g, input, other, input_shape, input_dtype: fitted(
-            g * sigmoid(input - other).conj(), input_shape, input_dtype
+            g * sigmoid(input - other)._conj(), input_shape, input_dtype
         ),
         other=lambda g, input, other, other_shape, other_dtype: fitted(
-            g * sigmoid(other - input).conj(), other_shape, other_dtype
+            g * sigmoid(other - input)._conj(), other_shape, other_dtype
         ),
     ),
     derivative(

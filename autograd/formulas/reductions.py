@@ -79,7 +79,7 @@ def _prod(g: Any, input: Any, input_shape: Shape, dim: Shape, keepdim: bool) -> 
     if not input_shape:
         return g
     others = products_of_others(input, dim)
-    return unsqueezed(g, input_shape, dim, keepdim) * others.conj()
+    return unsqueezed(g, input_shape, dim, keepdim) * others._conj()
 
 
 def products_of_others(input: Any, dim: Shape) -> Any:

@@ -16,7 +16,7 @@ def _logsumexp(
     g: Any, input: Any, result: Any, input_shape: Shape, dim: Shape, keepdim: bool
 ) -> Any:
     share = (input - unsqueezed(result, input_shape, dim, keepdim)).exp()
-    return unsqueezed(g, input_shape, dim, keepdim) * share.conj()
+    return unsqueezed(g, input_shape, dim, keepdim) * share._conj()
 
 
 def _softmax_tangent(t: Any, result: Any, dim: int) -> Any:

@@ -43,7 +43,7 @@ def _var_tangent(
     t: Any, input: Any, input_shape: Any, dim: Any, correction: float, keepdim: bool
 ) -> Any:
     scale = 2 * reciprocal(degrees_of_freedom(input_shape, dim, correction))
-    products = (input - input.mean(dim, True)).conj() * t
+    products = (input - input.mean(dim, True))._conj() * t
     if products.dtype.is_complex:
         products = products.real
     return products.sum(dim, keepdim) * scale

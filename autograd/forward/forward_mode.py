@@ -288,7 +288,7 @@ def _by_gradient(
         if tangent is None:
             continue
         if conjugate:
-            tangent = tangent.conj()
+            tangent = tangent._conj()
         if len(tangent._shape) < len(outputs[0]._shape) or tangent._shape != outputs[0]._shape:
             tangent = tangent.expand(outputs[0]._shape)
         arguments = [
@@ -301,7 +301,7 @@ def _by_gradient(
         ]
         part = formula.function(*arguments)
         if conjugate:
-            part = part.conj()
+            part = part._conj()
         total = part if total is None else total + part
     return (total,)
 

@@ -13,6 +13,7 @@ from tensorplug.core.locks import renewed
 from tensorplug.core.tensor.base import bump_version
 from tensorplug.core.tensor.tensor import Tensor
 
+from ..engine.backward_callbacks import running
 from .edges import GradientEdge, get_gradient_edge
 from .handles import RemovableHandle
 from .nodes import Node
@@ -134,18 +135,24 @@ def register_multi_grad_hook(
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     lock = renewed(threading.Lock())
     known: dict[int, Any] = {}
+    passes: list[Any] = []
 
     def note(position: int) -> Callable[[Any], None]:
         def hook(gradient: Any) -> None:
             with lock:
-                known[position] = gradient
-                if mode == "any":
-                    fire = len(known) == 1
-                else:
-                    fire = len(known) == len(tensors)
-                gradients = [known.get(i) for i in range(len(tensors))]
-                if len(known) == len(tensors):
+                current = running.current
+                if passes != [current]:  # the one before broke off
                     known.clear()
+                    passes[:] = [current]
+                known[position] = gradient
+                gradients = [known.get(i) for i in range(len(tensors))]
+                last = not any(
+                    [i not in known and current.comes_to(t) for i, t in enumerate(tensors)]
+                )
+                fire = last if mode == "all" else len(known) == 1
+                if last:
+                    known.clear()
+                    passes.clear()
             if fire:
                 fn(gradient if mode == "any" else gradients)
 

@@ -105,13 +105,13 @@ class Node:
         """A dictionary for users."""
         return node_extra(self).metadata
 
-    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(grad_inputs, grad_outputs)`` after the node; its result replaces grad_inputs."""
-        return RemovableHandle.register(node_extra(self).post_hooks, hook)
+        return RemovableHandle.register(node_extra(self).post_hooks, fn)
 
-    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(grad_outputs)`` before the node; its result replaces grad_outputs."""
-        return RemovableHandle.register(node_extra(self).pre_hooks, hook)
+        return RemovableHandle.register(node_extra(self).pre_hooks, fn)
 
 
 class NodeExtra:
@@ -166,13 +166,13 @@ class AccumulateGrad:
         """Nothing: a leaf is where gradients end."""
         return ()
 
-    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook((gradient,))`` before it is added to ``grad``; its result replaces that tuple."""
-        return RemovableHandle.register(self._hooks()[0], hook)
+        return RemovableHandle.register(self._hooks()[0], fn)
 
-    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook((), (gradient,))`` after it was added to ``grad``."""
-        return RemovableHandle.register(self._hooks()[1], hook)
+        return RemovableHandle.register(self._hooks()[1], fn)
 
     def _hooks(self) -> tuple[dict[int, Any], dict[int, Any]]:
         extra = extra_of(self.variable)
@@ -349,10 +349,14 @@ class MultiNode(OpNode):
         if self.saved is None:
             raise RuntimeError(FREED)
         gradients: list[Any] = []
-        for number, (key, shape) in enumerate(self.outputs):
+        blank: Any = None  # zeros, which nobody writes to, and of what
+        of = None
+        for number, kind in enumerate(self.outputs):
             given = gradient.get(number)
             if given is None:
-                given = arithmetic.zeros(key, shape, raw)
+                if blank is None or of != kind:
+                    of, blank = kind, arithmetic.zeros(kind[0], kind[1], raw)
+                given = blank
             gradients.append(given)
         results: list[tuple[Any, bool]] = []
         for index, formula in enumerate(self.plan.formulas):

@@ -39,6 +39,7 @@ from .recording import (
 from .views import edge_of, note_view, refresh, requires_grad, retain
 
 CLONE = op_registry.handle("clone")
+COPY = op_registry.handle("copy")
 
 
 class Recorder(GradientLayer):
@@ -279,6 +280,7 @@ class Recorder(GradientLayer):
         tracked = own or any_requires(values)
         if (view is not None and tracked) or (view is not None and requires_grad(view.base)):
             base = view.base
+            views.refuse_overlap(op, target)
             if not view.recorded and requires_grad(base):
                 raise RuntimeError(
                     f"{op.name}_(): the output is a view and is being modified inplace. This view is the "
@@ -444,6 +446,9 @@ def node_of(tensor: Any) -> Node:
 
 def _with_old_value(op: Op, target: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return an op's arguments, with a copy in place of the target if a formula needs its old value."""
+    if op is COPY and target._view is not None:
+        # What was there has a gradient of zeros, which the base's node sees to.
+        return (new_tensor(target._array, target._key, target._shape), *values[1:])
     mask = 0
     for position, value in enumerate(values):
         if isinstance(value, TensorBase):

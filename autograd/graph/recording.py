@@ -184,6 +184,7 @@ def shared(output: Any) -> Any:
     if storage is None:
         storage = output._storage = Storage.__new__(Storage)  # no call of an __init__
         storage.version = output._writes
+        storage.mirror = None
     kept: Any = new_tensor(output._array, output._key, output._shape)
     kept._storage = storage
     return kept

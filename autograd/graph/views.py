@@ -159,6 +159,23 @@ def retain(tensor: Any, before: Node | None) -> None:
         node_extra(tensor._node).retains = weakref.ref(tensor)
 
 
+def refuse_overlap(op: Op, tensor: Any) -> None:
+    """Refuse to record a write to elements that share memory, as those of windows do."""
+    runtime = tensor._key.runtime
+    if runtime.is_contiguous(tensor._array):
+        return
+    reach = 0
+    for stride, size in sorted(zip(runtime.strides(tensor._array), tensor._shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                raise RuntimeError(
+                    f"{op.name}_(): unsupported operation: more than one element of the written-to tensor "
+                    "refers to a single memory location. Please clone() the tensor before performing the "
+                    "operation."
+                )
+            reach += stride * (size - 1)
+
+
 def rebase(tensor: Any, node: Node) -> None:
     """Make `node` the maker of a view's present value, and let the base and its views know."""
     view = tensor._view

@@ -25,6 +25,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "allocator": (["allocator.c"], []),
     "cpu_features": ([], []),
     "types": ([], []),
+    "pointwise_tiles": (["pointwise_tiles.c"], []),
     "copying": (["copying.c"], []),
     "rnn": ([], ["rnn.c"]),
     "dropout": ([], ["dropout.c"]),
@@ -70,6 +71,7 @@ ONEDNN_LIBRARY = located(ONEDNN_PACKAGES[1], "libdnnl.so.3")
 ONEDNN_INCLUDE = ONEDNN_HEADER and ONEDNN_HEADER.parents[2]
 if ONEDNN_HEADER and ONEDNN_LIBRARY:
     MODULES["onednn"] = (["onednn.c"], [])
+    MODULES["onednn_network"] = (["onednn_network.c"], [])
     MODULES["matmul"] = (["onednn.c"], [])
     MODULES["convolution"] = ([], [])
     MODULES["attention"] = (["onednn.c"], ["attention.c"])

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from ..contexts import Block, Steps
+from ..contexts import Block, Steps, thread
 from ..dispatch.keys import canonical_device
+from ..dispatch.layers import note_hidden
 from ..locks import renewed
 from ..tensor.base import TensorBase
 from ..tensor.creation import tensor
@@ -107,6 +108,8 @@ class Generator:
 
         What ops call; safe among threads.
         """
+        if thread.stack:
+            note_hidden("random numbers")
         with self._lock:
             offset = self._offset
             self._offset = offset + -(-words // _WORDS_PER_BLOCK)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..dispatch import op_registry
 from ..dispatch.keys import DispatchKey, dispatch_key
+from ..dispatch.layers import note_layout
 from ..dispatch.op_registry import Op, Spec
 from ..tensor.base import new_tensor
 from ..tensor.layout import strides_in_order
@@ -56,10 +57,12 @@ class MetaRuntime(DeviceRuntime):
 
     def strides(self, array: MetaArray) -> Shape:
         """Return the strides of `array` in elements."""
+        note_layout()
         return array.strides
 
     def storage_offset(self, array: MetaArray) -> int:
         """Return the offset of `array` in elements."""
+        note_layout()
         return array.offset
 
     def empty(self, shape: Shape, dtype: DType, index: int) -> MetaArray:

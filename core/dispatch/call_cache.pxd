@@ -45,9 +45,9 @@ cdef class RowPlans(PlannedCall):
 
 
 cdef class CallCache:
-    cdef public dict calls
+    cdef public dict calls, replays
     cdef public PlannedCall latest
-    cdef public Py_ssize_t missed
+    cdef public Py_ssize_t missed, refused
 
 
 @cython.locals(parts=list, tensor=TensorBase)

@@ -218,12 +218,14 @@ def _but_for_ones(shape: tuple[int, ...]) -> list[int]:
 class CallCache:
     """The cached calls of one op; of view ops also the plan that served the latest one."""
 
-    __slots__ = ("calls", "latest", "missed")
+    __slots__ = ("calls", "latest", "missed", "refused", "replays")
 
     def __init__(self) -> None:
         self.calls: dict[Any, Any] = {}
         self.latest: PlannedCall | None = None
         self.missed = 0  # plans that were not kept, see store_plan
+        self.replays: dict[Any, Any] = {}  # see .replay
+        self.refused = 0
         _caches.append(self)
 
 
@@ -236,6 +238,8 @@ def clear_call_caches() -> None:
     for cache in _caches:
         cache.calls.clear()
         cache.latest = None
+        cache.replays.clear()
+        cache.refused = 0
 
 
 def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

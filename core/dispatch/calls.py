@@ -16,6 +16,7 @@ from .failed_calls import explained
 from .fast_path import binary, factor_of, unary
 from .op import Delegated, Op, Spec, first_tensor
 from .out_variants import inplace
+from .replay import replayed
 from .state import dispatch_state
 from .view_calls import call_view, given_arguments, show_again
 
@@ -227,6 +228,9 @@ def _build_call(op: Op) -> Callable[..., Any]:
                     if seeded:
                         return run_overridden(op, args, kwargs)
                     return call_overridden(op, cache, args, kwargs)
+                replay = replayed(op, cache, args, kwargs)
+                if replay is not NotImplemented:
+                    return replay
                 if op.canonical is None:
                     if numbers:
                         args, kwargs = plain_arguments(op, args, kwargs)

@@ -30,6 +30,7 @@ from .execution import (
 )
 from .keys import DispatchKey
 from .op import Delegated, Op, Spec, first_tensor
+from .replay import replayed
 from .state import dispatch_state
 
 
@@ -71,6 +72,10 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
             if state and (state == TRACKED or dispatch_state.gradient.requires_grad(tensor)):
                 tracked = True
     if not cached.native or dispatch_state.verify or (tracked and op.derivative is None):
+        if not cached.native and not tracked:
+            replay = replayed(op, cache, args, kwargs)
+            if replay is not NotImplemented:
+                return replay
         values = tuple(cached.fill(args))
         if cached.native or op.derivative is None or not tracked or not op.outputs:
             return _run_canonical(op, values, args, kwargs)
@@ -180,6 +185,10 @@ def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[s
     if cached is None:
         return _run_and_cache_list(op, cache, key, args, kwargs)
     if not cached.native or dispatch_state.verify:
+        if not cached.native and op.kind == "composite":
+            replay = replayed(op, cache, args, kwargs)
+            if replay is not NotImplemented:
+                return replay
         return _run_list(op, args, kwargs)
     array = run_cached(op, cached, args)
     if len(op.outputs) != 1:
@@ -451,6 +460,9 @@ def _run_writing(op: Op, values: tuple[Any, ...], key: DispatchKey) -> None:
         kernel_of(op, key)(*raw)
     for target in targets:
         bump_version(target)
+        storage = target._storage
+        if storage is not None and storage.mirror is not None:
+            storage.mirror.carry_over(storage)
 
 
 def any_tracked(values: tuple[Any, ...]) -> bool:

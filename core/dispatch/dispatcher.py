@@ -23,6 +23,7 @@ from .op import Op
 from .out_variants import run_out
 from .overrides import taken_over
 from .state import dispatch_state
+from .torch_dispatch import dispatchers, hand_over
 
 if TYPE_CHECKING:
     from .layers import Layer
@@ -78,15 +79,17 @@ def through_layers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     made = taken_over(op, args, kwargs)
     if made is not None:
         return made[0]
+    found = dispatchers(args, kwargs)
     try:
-        args, kwargs = plain_arguments(op, args, kwargs)
+        if not found:
+            args, kwargs = plain_arguments(op, args, kwargs)
     except Intercepted:
         return intercept(op, args, kwargs)
     stack = thread.stack
     if not stack:
         if not thread.preferred:
             settle()
-        return run(op, args, kwargs)
+        return hand_over(found, op, args, kwargs) if found else run(op, args, kwargs)
     return enter_layers(stack, len(stack) - 1, op, args, kwargs)
 
 
@@ -104,7 +107,8 @@ def enter_layers(
         inside = thread.stack
         thread.stack = tuple([entry for entry in stack if entry.nested])
         try:
-            return run(op, args, kwargs)
+            found = dispatchers(args, kwargs)
+            return hand_over(found, op, args, kwargs) if found else run(op, args, kwargs)
         finally:
             thread.stack = inside
 

@@ -57,6 +57,7 @@ def _show(op: Op, key: DispatchKey, source: Any, values: tuple[Any, ...], shape:
     if storage is None:
         storage = source._storage = Storage.__new__(Storage)  # no call of an __init__
         storage.version = source._writes
+        storage.mirror = None
     output._storage = storage
     if dispatch_state.planning:
         note_shown(op, source, values, output)

@@ -42,9 +42,14 @@ class InterceptingRuntime(RefusingRuntime):
     strides = DeviceRuntime.strides  # rules may ask before they come to a kernel: row by row
 
 
-def intercepting_key(key: DispatchKey, compute: Callable[..., Any], reason: str) -> DispatchKey:
+def intercepting_key(
+    key: DispatchKey,
+    compute: Callable[..., Any],
+    reason: str,
+    runtime: type[InterceptingRuntime] = InterceptingRuntime,
+) -> DispatchKey:
     """Return a new key for tensors of the device and dtype of `key` that compute their ops themselves."""
-    made = refusing_key(key, InterceptingRuntime(key, compute, reason))
+    made = refusing_key(key, runtime(key, compute, reason))
     made.intercepts = True
     return made
 

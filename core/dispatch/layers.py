@@ -62,6 +62,15 @@ class Layer:
     def on_opaque(self, what: str) -> None:
         """Note that something computes which layers see only the parts of."""
 
+    def on_hidden(self, what: str) -> None:
+        """Note that a call does what it does not do with meta tensors, or does once more: a check, a draw."""
+
+    def on_layout(self) -> None:
+        """Note that a call asks how a meta tensor would lie in memory."""
+
+    def on_data(self, tensor: Any, array: Any, place: Callable[[Any], Any]) -> None:
+        """Note that a tensor is made of an array of the host; `place` makes it on another device."""
+
     def active(self) -> AbstractContextManager[Layer]:
         """Intercept this thread's calls within a ``with`` block."""
         return _Active(self)
@@ -104,6 +113,24 @@ def note_opaque(what: str) -> None:
     """Tell this thread's layers that something computes which they see only the parts of."""
     for layer in thread.stack:
         layer.on_opaque(what)
+
+
+def note_hidden(what: str) -> None:
+    """Tell this thread's layers that a call does what it does not do with meta tensors, or does once more."""
+    for layer in thread.stack:
+        layer.on_hidden(what)
+
+
+def note_layout() -> None:
+    """Tell this thread's layers that a call asks how a meta tensor would lie in memory."""
+    for layer in thread.stack:
+        layer.on_layout()
+
+
+def note_data(tensor: Any, array: Any, place: Callable[[Any], Any]) -> None:
+    """Tell this thread's layers that a tensor is made of an array of the host."""
+    for layer in thread.stack:
+        layer.on_data(tensor, array, place)
 
 
 class isolated(Context, ContextDecorator):

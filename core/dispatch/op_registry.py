@@ -246,7 +246,9 @@ def composite(
     With ``updates="running_mean"`` it returns results and writes these arguments besides, where they are not
     None; a kernel does the same with the arrays that it is given.
 
-    A composite that takes a ``generator`` is random; others say so with ``random=True``.
+    A composite that takes a ``generator`` is random; others say so with ``random=True``. A body that reads
+    anything but its arguments (a setting that changes, a file) says so too: of others, what they called is
+    replayed for calls alike, see :mod:`.replay`.
 
     A kernel serves where all floating-point tensors are of one dtype. With ``mixed=True`` it takes any, and
     is the one for the dtype of the first tensor.

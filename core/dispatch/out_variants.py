@@ -47,6 +47,8 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     else:
         if "device" in op.names and "dtype" in op.names:
             kwargs = _of_target(op, args, kwargs, targets[0])
+        elif op in _OF_TARGET and not ("dtype" in kwargs or len(args) > op.names.index("dtype")):
+            kwargs = {**kwargs, "dtype": targets[0]._key.dtype}
         results = dispatcher.run(op, args, kwargs)
     computed = results if isinstance(results, tuple) else (results,)
     if len(computed) != len(targets):
@@ -85,6 +87,15 @@ def _of_target(
     for name in op.names[: len(args)]:
         given.pop(name, None)
     return given | {name: value for name, value in kwargs.items() if value is not None}
+
+
+#: Ops that compute in the dtype of ``out=``, as in torch.
+_OF_TARGET: set[Op] = set()
+
+
+def computes_in_out(function: Any) -> None:
+    """Have an op compute in the dtype of its ``out=``, unless a call names another."""
+    _OF_TARGET.add(function.op)
 
 
 #: Ops whose ``out=`` is of the result's dtype, or of these, as in torch: it is not converted.
@@ -212,6 +223,9 @@ def run_inplace(
         and _inplace_plain(op, target, args)
     ):
         return target
+    storage = target._storage
+    if storage is not None and storage.mirror is not None and not storage.mirror.busy:
+        return _carried_over(op, name, target, args, kwargs)
     try:
         (_, *rest), kwargs = plain_arguments(op, (target, *args), kwargs)
     except Foreign:
@@ -264,6 +278,21 @@ def run_inplace(
     return target
 
 
+def _carried_over(
+    op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call an in-place variant, and carry what it wrote over to memory that shows the conjugate."""
+    storage = target._storage
+    mirror = storage.mirror
+    mirror.begin()
+    try:
+        result = run_inplace(op, name, target, args, kwargs)
+    finally:
+        mirror.busy = False
+    mirror.carry_over(storage)
+    return result
+
+
 def _copy_queued(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Begin a copy of a device's tensor into one of the host, if it need not be waited for."""
     _, src, non_blocking = COPY.bind((target, *args), kwargs)
@@ -296,8 +325,8 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
     if op.elementwise and (dispatch_state.preferences or len(args) + 1 != op.arity):
         return False
     storage = target._storage
-    if storage is not None and overlaps(target):
-        return False  # to be refused
+    if storage is not None and (storage.mirror is not None or overlaps(target)):
+        return False  # to be carried over, or refused
     if target._extra is not None and target._extra.inference:
         return False
     raw = [target._array]

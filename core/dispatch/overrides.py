@@ -111,25 +111,36 @@ def overrides(cls: type[Any]) -> bool:
     )
 
 
-def overriding(values: Iterable[Any]) -> list[Any]:
+#: Whether there is a class with ``__torch_dispatch__``.
+classes_dispatch = False
+
+
+def dispatches(cls: type[Any]) -> bool:
+    """Return whether a class takes calls over by ``__torch_dispatch__``."""
+    return getattr(cls, "__torch_dispatch__", None) is not None
+
+
+def overriding(values: Iterable[Any], takes: Callable[[type[Any]], bool] = overrides) -> list[Any]:
     """Return those values, also in lists and tuples, whose classes take calls over.
 
     One of each class, a subclass before what it is a subclass of, in order otherwise.
     """
     found: list[Any] = []
-    _collect(values, found, 0)
+    _collect(values, found, 0, takes)
     return found
 
 
-def _collect(values: Iterable[Any], found: list[Any], depth: int) -> None:
+def _collect(
+    values: Iterable[Any], found: list[Any], depth: int, takes: Callable[[type[Any]], bool]
+) -> None:
     for value in values:
         kind = type(value)
         if kind is tensor_class or kind in _LEAVES:
             continue
         if kind is tuple or kind is list:
             if depth < 2:
-                _collect(value, found, depth + 1)
-        elif overrides(kind) and not any([type(other) is kind for other in found]):
+                _collect(value, found, depth + 1, takes)
+        elif takes(kind) and not any([type(other) is kind for other in found]):
             for position, other in enumerate(found):
                 if issubclass(kind, type(other)):
                     found.insert(position, value)
@@ -222,6 +233,8 @@ def _intercepts(args: Iterable[Any], kwargs: dict[str, Any] | None) -> bool:
         thread.modes or ((_alive or thread.tracing) and relevant(args, kwargs))
     ):
         return True
+    if classes_dispatch and overriding((*args, *(kwargs or {}).values()), dispatches):
+        return True
     settle()
     return False
 
@@ -262,7 +275,7 @@ _alive: set[weakref.ref[Any]] = set()
 
 def note(tensor: T) -> T:
     """Have calls look for overrides until a tensor is gone; return it."""
-    if overrides(type(tensor)):
+    if overrides(type(tensor)) or dispatches(type(tensor)):
         if not _alive:
             dispatch_state.count_layers(1)
         _alive.add(weakref.ref(tensor, _gone))
@@ -305,7 +318,9 @@ _OTHERS = (
 
 def prepare(cls: type[Any]) -> None:
     """Have a subclass of Tensor take over what is done with its tensors, if it overrides and does not yet."""
+    global classes_dispatch
     tensor: Any = tensor_class
+    classes_dispatch = classes_dispatch or dispatches(cls)
     if not overrides(cls) or getattr(cls, "__getattribute__", None) is _getattribute:
         return
     for name, function in _special_methods().items():

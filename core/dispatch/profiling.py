@@ -21,7 +21,7 @@ from .choice import Choice
 from .keys import DispatchKey
 from .state import dispatch_state
 
-Category = Literal["kernel", "copy", "range", "node"]
+Category = Literal["kernel", "copy", "range", "node", "collective"]
 
 
 class Entry(NamedTuple):
@@ -30,12 +30,12 @@ class Entry(NamedTuple):
     Attributes
     ----------
     category : str
-        A kernel, a copy from one device to another, a range that the user named, or a node of the graph
-        in a backward pass.
+        A kernel, a copy from one device to another, a range that the user named, a node of the graph
+        in a backward pass, or a collective from its start until it was seen to be complete.
     start, end : int
         From ``time.perf_counter_ns``.
     thread : int
-        From ``threading.get_ident``.
+        From ``threading.get_ident``; 0 for collectives, which no thread of this process carries out.
     ranges : tuple of str
         The ranges around it, the outermost first; in a backward pass those around the forward op.
     backward : bool

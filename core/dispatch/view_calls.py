@@ -113,6 +113,7 @@ def _made(plan: ViewPlan, source: Any) -> Any:
     if storage is None:
         storage = source._storage = Storage.__new__(Storage)  # no call of an __init__
         storage.version = source._writes
+        storage.mirror = None
     output._storage = storage
     if dispatch_state.planning:
         note_shown(op, source, plan.values, output)

@@ -159,6 +159,14 @@ def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Sp
     return Spec((input, src), input._shape, input.dtype)
 
 
+def in_place_of(result: Tensor, *sources: Any) -> Tensor:
+    """Return `result`, which depends on no element of `sources`, with gradients of zeros for them."""
+    for source in sources:
+        if hasattr(source, "requires_grad") and source.requires_grad:
+            result = copy(cast(source, result.dtype).expand(result._shape), result)
+    return result
+
+
 @composite(reads_layout=True, method=False)
 def to_device(input: Tensor, device: Device, non_blocking: bool = False) -> Tensor:
     """Return a copy of `input` on another device.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import FLOATING, DType
 from ..dispatch.op_registry import Spec, composite, handle, primitive
+from ..dispatch.out_variants import computes_in_out
 from ..tensor.shapes import normalize_dim
 from . import results
 from .reductions.reductions import refuse_complex, summed_dtype
@@ -180,3 +181,7 @@ def cummin(input: Tensor, dim: int) -> results.cummin:
     mirror = -plain if input.dtype.category == FLOATING else ~plain
     indices = _last_places(mirror, _running_maximum(mirror, dim), dim)
     return results.cummin(input.gather(dim, indices), indices)
+
+
+computes_in_out(cumsum)
+computes_in_out(cumprod)

@@ -140,7 +140,7 @@ def _filling(name: str, input: Tensor, value: Tensor | Number) -> Tensor | Numbe
 def _may_overflow(value: Any, dtype: DType) -> bool:
     """Return whether a dtype might not hold a 0-d tensor's value, and the value is there to be looked at."""
     own = value._key.dtype
-    if own is dtype or value._key.is_meta or getattr(value, "_batched", False):
+    if own is dtype or value.is_meta or getattr(value, "_batched", False):
         return False
     return own.category > dtype.category or own.itemsize >= dtype.itemsize
 

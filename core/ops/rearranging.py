@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +92,7 @@ def flipud(input: Tensor) -> Tensor:
 
 def _canonical_roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     check_tensor(input, "roll")
-    steps = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    steps = (shifts,) if isinstance(shifts, int) else tuple(map(operator.index, shifts))
     axes = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
     if not steps:
         raise RuntimeError("`shifts` required")

@@ -176,9 +176,9 @@ def detach(input: Tensor) -> Tensor:
 
 
 def is_conj(input: Tensor) -> bool:
-    """Return whether a conjugation is still to be done: never, ``conj()`` does it at once."""
+    """Return whether ``conj()`` made the tensor, so that it shares its elements with another."""
     check_tensor(input, "is_conj")
-    return False
+    return input.is_conj()
 
 
 def is_neg(input: Tensor) -> bool:
@@ -188,9 +188,9 @@ def is_neg(input: Tensor) -> bool:
 
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """Return the tensor itself: no conjugation is ever still to be done."""
+    """Return a copy if ``conj()`` made the tensor, else the tensor itself."""
     check_tensor(input, "resolve_conj")
-    return input
+    return input.resolve_conj()
 
 
 def resolve_neg(input: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from .discovery import (
     refresh,
 )
 from .entry_points import Found, installed
+from .fusers import QuarantinedFuser, quarantined_fusers
 from .hookspecs import API_VERSION, GROUP, hookimpl
 from .manager import (
     PluginRecord,
@@ -31,6 +32,7 @@ __all__ = [
     "Found",
     "PluginRecord",
     "Quarantined",
+    "QuarantinedFuser",
     "QuarantinedKernel",
     "Waiting",
     "hookimpl",
@@ -40,6 +42,7 @@ __all__ = [
     "load_device",
     "plugin_label",
     "quarantined",
+    "quarantined_fusers",
     "quarantined_kernels",
     "record_of",
     "refresh",

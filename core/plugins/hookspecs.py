@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..dispatch.kernel_registry import Kernel
     from ..dispatch.layers import Layer
     from ..dispatch.op_registry import Op
+    from .fusers import Fuser
     from .installation import Advice
     from .op_rules import OpItem
     from .process_groups import ProcessGroupBackend
@@ -286,4 +287,23 @@ def tensorplug_process_groups() -> Iterable[ProcessGroupBackend]:  # type: ignor
         @hookimpl
         def tensorplug_process_groups(self):
             return [AcmeBackend()]
+    """
+
+
+@hookspec
+def tensorplug_fusers() -> Iterable[Fuser]:  # type: ignore[empty-body]
+    """Return fusers, which run parts of compiled programs in one call each.
+
+    Returns
+    -------
+    iterable of Fuser
+        Two for one device type need different priorities; the higher one is asked first.
+
+    Examples
+    --------
+    ::
+
+        @hookimpl
+        def tensorplug_fusers(self):
+            return [AcmeFuser()]
     """

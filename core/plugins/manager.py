@@ -24,7 +24,8 @@ from ..dispatch.op_registry import Op
 from ..dispatch.state import dispatch_state
 from ..errors import PluginError, RegistrationError
 from ..labels import labelled
-from . import hookspecs, validation, waiting
+from . import fusers, hookspecs, validation, waiting
+from .fusers import Fuser
 from .op_rules import OpItem, OpRules
 from .process_groups import ProcessGroupBackend
 from .waiting import Waiting
@@ -54,6 +55,8 @@ class PluginRecord:
         What its hooks returned.
     process_groups : list of ProcessGroupBackend
         What it brings for processes to exchange arrays by.
+    fusers : list of Fuser
+        What it brings to run parts of compiled programs.
     deferred : list of DeferredKernels
         Kernels that are built when another plugin is registered.
     """
@@ -75,6 +78,7 @@ class PluginRecord:
     extensions: list[RuntimeExtension] = field(default_factory=list)
     autocast: list[AutocastPolicy] = field(default_factory=list)
     process_groups: list[ProcessGroupBackend] = field(default_factory=list)
+    fusers: list[Fuser] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -170,7 +174,7 @@ def register_record(record: PluginRecord) -> PluginRecord:
             _withdraw(record)
             raise
         problems = waiting.activate(record, _records)
-        if problems or record.ops:
+        if problems or record.ops or record.fusers:
             keys.reset_tables()
     waiting.warn_of_quarantined(problems)
     return record
@@ -235,6 +239,9 @@ def _register_parts(record: PluginRecord) -> None:
     record.process_groups = validation.check_process_groups(
         _collect(record, "tensorplug_process_groups"), record, registered()
     )
+    record.fusers = validation.check_fusers(
+        _collect(record, "tensorplug_fusers"), record, registered()
+    )
     record.devices = list(runtimes.values())
     _runtimes.update(runtimes)
     _extensions.extend(record.extensions)
@@ -291,6 +298,7 @@ def unregister(name: str) -> None:
 
 def _withdraw(record: PluginRecord) -> None:
     autocast_policies.remove(record.autocast)
+    fusers.forget(record.fusers)
     for layer in record.layers:
         _layers.pop(layer.name, None)
     for rules in op_rules.values():
@@ -356,6 +364,17 @@ def process_group_backends() -> list[ProcessGroupBackend]:
     """Return the backends of process groups whose plugins are loaded, the highest priority first."""
     found = [backend for record in registered() for backend in record.process_groups]
     return sorted(found, key=lambda backend: -backend.priority)
+
+
+def fusers_of(device_type: str) -> list[tuple[Fuser, PluginRecord]]:
+    """Return the fusers of a device type that are in use, with their plugins, the highest priority first."""
+    found = [
+        (fuser, record)
+        for record in registered()
+        for fuser in record.fusers
+        if fuser.device_type == device_type and not fusers.is_quarantined(fuser)
+    ]
+    return sorted(found, key=lambda pair: -pair[0].priority)
 
 
 def layers() -> dict[str, Layer]:

@@ -15,6 +15,7 @@ from ..dispatch.layers import Layer
 from ..dispatch.op_registry import Op
 from ..errors import RegistrationError
 from .entry_points import installed
+from .fusers import Fuser
 from .process_groups import ProcessGroupBackend
 
 if TYPE_CHECKING:
@@ -316,4 +317,39 @@ def check_process_groups(
                 )
         taken.append((backend, record))
         checked.append(backend)
+    return checked
+
+
+def check_fusers(
+    given: list[object], record: PluginRecord, records: list[PluginRecord]
+) -> list[Fuser]:
+    """Refuse what is no fuser, is incomplete, or ties with another one."""
+    taken = [(fuser, other) for other in records for fuser in other.fusers]
+    checked: list[Fuser] = []
+    for fuser in given:
+        if not isinstance(fuser, Fuser):
+            raise RegistrationError(
+                f"plugin {record.label}: tensorplug_fusers must return Fuser objects, got {fuser!r}"
+            )
+        for attribute in ("name", "device_type"):
+            value: Any = getattr(fuser, attribute, None)
+            if not isinstance(value, str) or not value.isidentifier():
+                raise RegistrationError(
+                    f"plugin {record.label}: {fuser!r} needs an attribute `{attribute}` that is an "
+                    f"identifier, got {value!r}"
+                )
+        if isinstance(fuser.priority, bool) or not isinstance(fuser.priority, int):
+            raise RegistrationError(
+                f"plugin {record.label}: the fuser {fuser.name!r} needs an int as `priority`, got "
+                f"{fuser.priority!r}"
+            )
+        for other, owner in taken:
+            if (other.device_type, other.priority) == (fuser.device_type, fuser.priority):
+                raise RegistrationError(
+                    f"plugin {record.label}: the fuser {fuser.name!r} has priority {fuser.priority} on "
+                    f"{fuser.device_type!r}, and so has {other.name!r} of plugin {owner.label}; give one of "
+                    "them another priority"
+                )
+        taken.append((fuser, record))
+        checked.append(fuser)
     return checked

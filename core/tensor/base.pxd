@@ -20,6 +20,8 @@ cdef extern from *:
 @cython.freelist(64)
 cdef class Storage:
     cdef public Py_ssize_t version
+    cdef public object mirror
+    cdef object __weakref__
 
 
 @cython.freelist(64)

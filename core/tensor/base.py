@@ -23,10 +23,14 @@ class Storage:
     A tensor that shares with nobody counts in its own slot; the Storage is made when the first view is.
     """
 
-    __slots__ = ("version",)
+    __slots__ = ("__weakref__", "mirror", "version")
+
+    # Other memory that shows the conjugate of this one, or is shown so, see :mod:`.mirrors`.
+    mirror: Any
 
     def __init__(self, version: int) -> None:
         self.version = version
+        self.mirror = None
 
 
 class Extra:

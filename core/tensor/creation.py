@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Union
 from ..device.device import CPU, Device
 from ..device.dtypes import SCALAR_TYPES, DType, as_dtype, dtype_named, get_default_dtype
 from ..device.meta import view_of
-from ..dispatch import execution, op_registry, overrides
+from ..dispatch import execution, layers, op_registry, overrides
 from ..dispatch.keys import default_device, dispatch_key
 from ..dispatch.state import dispatch_state
 from . import host
@@ -102,6 +102,8 @@ def tensor(
         array, chosen = from_data(data, chosen, "tensor")
         where = default_device() if device is None else Device(device)
         result = host.on_device(array, chosen, where)
+        if dispatch_state.layers_active:
+            layers.note_data(result, array, lambda device: host.on_device(array, chosen, device))
     return result.requires_grad_() if requires_grad else result
 
 

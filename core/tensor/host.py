@@ -18,6 +18,7 @@ from ..dispatch.keys import dispatch_key
 from ..dispatch.state import dispatch_state
 from ..plugins import discovery, runtimes
 from ..plugins.discovery import find_runtime
+from . import exposure
 from .base import TensorBase, new_tensor
 
 if TYPE_CHECKING:
@@ -217,6 +218,8 @@ def to_numpy(tensor: Tensor, *, force: bool = False) -> Array:
             "the "
             "tensor to host memory first."
         )
+    if exposure.watched:
+        exposure.hand_out(tensor._array)
     return host_array(tensor)
 
 
@@ -278,6 +281,8 @@ def from_dlpack(producer: Any, device: Device | str | None = None, copy: bool | 
     if isinstance(producer, TensorBase):
         result: Any = producer.detach()  # type: ignore[attr-defined]
         return _placed(result, device, copy)
+    if type(producer).__name__ == "PyCapsule":
+        producer = _Capsule(producer)
     if not hasattr(producer, "__dlpack_device__"):
         raise TypeError(
             f"from_dlpack(): expected an object with __dlpack__ and __dlpack_device__, got "
@@ -300,6 +305,27 @@ def from_dlpack(producer: Any, device: Device | str | None = None, copy: bool | 
         f"from_dlpack(): no device takes memory of DLPack device {wanted}; tried "
         + "; ".join(reasons)
     )
+
+
+class _Capsule:
+    """What a DLPack capsule came from, as far as the protocol asks it."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        import ctypes
+
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype = ctypes.c_void_p
+        get.argtypes = [ctypes.py_object, ctypes.c_char_p]
+        # The memory's address comes first; its device's type and number follow.
+        address = get(self.capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
+        kind, number = (ctypes.c_int32 * 2).from_address(address)
+        return kind, number
 
 
 def _taken(

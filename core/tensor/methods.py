@@ -11,12 +11,14 @@ for Python's types and functions.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any, Final, Literal, Self
 
 from ..device import dtypes
 from ..device.dtypes import DType
 from ..dispatch.op_registry import handle
+from .mirrors import shows_conjugate
 from .operators import Operators
 
 CAST = handle("cast")
@@ -132,17 +134,23 @@ class TensorMethods(Operators):
         """Return whether parts of the tensor live elsewhere: never."""
         return False
 
-    def is_conj(self) -> Literal[False]:
-        """Return whether a conjugation is still to be done: never, ``conj()`` does it at once."""
-        return False
+    def is_conj(self) -> builtins.bool:
+        """Return whether ``conj()`` made the tensor, so that it shares its elements with another."""
+        return shows_conjugate(self)
 
     def is_neg(self) -> Literal[False]:
         """Return whether a negation is still to be done: never."""
         return False
 
-    def resolve_conj(self) -> Self:
-        """Return the tensor itself: no conjugation is ever still to be done."""
-        return self
+    def resolve_conj(self) -> Any:
+        """Return a copy if ``conj()`` made the tensor, else the tensor itself."""
+        tensor: Any = self
+        return tensor.clone() if shows_conjugate(tensor) else tensor
+
+    def _conj(self) -> Any:
+        """Return the conjugate as a tensor of its own; of a real tensor, the tensor itself."""
+        tensor: Any = self
+        return tensor.conj_physical() if tensor._key.dtype.is_complex else tensor
 
     def resolve_neg(self) -> Self:
         """Return the tensor itself: no negation is ever still to be done."""

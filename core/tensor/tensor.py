@@ -18,7 +18,7 @@ from ..dispatch import composite_calls, execution, fast_path, layers, op_registr
 from ..dispatch.fast_path import is_operand
 from ..dispatch.state import dispatch_state
 from ..errors import warn
-from . import base
+from . import base, exposure
 from .array_operands import beside_array
 from .base import TRACKED, TensorBase, bare_tensor, extra_of, new_tensor, storage_of, version_of
 from .conversion import CAST, converted
@@ -150,6 +150,8 @@ class Tensor(TensorMethods):
     @property
     def is_meta(self) -> bool:
         """Whether the tensor is on the "meta" device, without data."""
+        if dispatch_state.layers_active:
+            layers.note_hidden("what is done without data")
         return self._key.is_meta
 
     def is_floating_point(self) -> bool:
@@ -194,6 +196,8 @@ class Tensor(TensorMethods):
         """Return the address of the first element; 0 of none."""
         if dispatch_state.layers_active:
             layers.note_read(self, "data_ptr()")
+        if exposure.watched:
+            exposure.hand_out(self._array)
         return 0 if 0 in self._shape else self._key.runtime.data_pointer(self._array)
 
     const_data_ptr = data_ptr
@@ -210,6 +214,8 @@ class Tensor(TensorMethods):
         """
         from .storages import UntypedStorage  # on first use: saves import time
 
+        if exposure.watched:
+            exposure.hand_out(self._array)
         return UntypedStorage._over(self)
 
     def storage(self) -> TypedStorage:
@@ -479,6 +485,8 @@ class Tensor(TensorMethods):
 
         Writing to it is not noticed by autograd; ``detach()`` is the safer way.
         """
+        if exposure.watched:
+            exposure.hand_out(self._array)
         return new_tensor(self._array, self._key, self._shape)
 
     @data.setter
@@ -579,6 +587,8 @@ class Tensor(TensorMethods):
         options = {
             "stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy,
         }  # fmt: skip
+        if exposure.watched:
+            exposure.hand_out(self._array)
         return to_dlpack(self, {name: v for name, v in options.items() if v is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -616,6 +626,13 @@ class Tensor(TensorMethods):
                 result.requires_grad_()
         return result
 
+    @staticmethod
+    def _make_wrapper_subclass(kind: Any, size: Any, *args: Any, **options: Any) -> Any:
+        """Return a tensor of class `kind` without memory, whose ops its ``__torch_dispatch__`` computes."""
+        from .wrappers import make_wrapper  # on first use: saves import time
+
+        return make_wrapper(kind, size, *args, **options)
+
     @classmethod
     def __torch_function__(
         cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -639,6 +656,11 @@ class Tensor(TensorMethods):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         overrides.prepare(cls)
+        if overrides.dispatches(cls) and cls.detach is Tensor.detach:
+            from .wrappers import detach  # on first use: saves import time
+
+            made: Any = cls
+            made.detach = detach
 
     def __copy__(self) -> Tensor:
         result = of_class(self, type(self))

@@ -5,7 +5,9 @@ So a checkpoint is read by any number of processes, however they divide it.
 """
 
 from . import state_dict as state_dict
-from .saving import Stateful, load, save
+from .loading import load
+from .saving import async_save, save
+from .stateful import Stateful
 from .storage import CheckpointError, FileSystemReader, FileSystemWriter
 
 __all__ = [
@@ -13,6 +15,7 @@ __all__ = [
     "FileSystemReader",
     "FileSystemWriter",
     "Stateful",
+    "async_save",
     "load",
     "save",
 ]

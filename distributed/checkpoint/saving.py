@@ -1,33 +1,23 @@
-"""Writing and reading state that is divided among processes."""
+"""Writing state that is divided among processes."""
 
 from __future__ import annotations
 
+import copy
 import os
+import threading
 import uuid
-from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from concurrent.futures import Future
+from typing import Any
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import complex128
-from tensorplug.core.ops import view_as_complex, view_as_real
+from tensorplug.core.ops import view_as_real
 
 from .. import distributed_c10d as c10d
 from ..tensor import DTensor
-from .storage import CheckpointError, FileSystemReader, FileSystemWriter
-
-
-@runtime_checkable
-class Stateful(Protocol):
-    """What gives its state, and takes it: modules, optimizers, data loaders."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state."""
-        ...
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take a state over."""
-        ...
+from .stateful import flattened, folder, full_shape, of, part_of, refuse_planner, states_of
+from .storage import CheckpointError, FileSystemWriter
 
 
 def save(
@@ -69,50 +59,164 @@ def save(
     >>> state = {"model": model, "optimizer": optimizer}  # doctest: +SKIP
     >>> tp.distributed.checkpoint.save(state, checkpoint_id="step-1000")  # doctest: +SKIP
     """
-    _refuse_planner(planner)
-    writer = storage_writer or FileSystemWriter(_folder(checkpoint_id))
-    alone = no_dist or not c10d.is_initialized()
-    rank = 0 if alone else c10d.get_rank(process_group)
-    size = 1 if alone else c10d.get_world_size(process_group)
-    outcome: Any
-    values: dict[str, Any] = {}
-    try:
-        values = _flattened(_states(state_dict))
-        outcome = [name for name, value in values.items() if not isinstance(value, DTensor)]
-    except Exception as error:
-        outcome = f"rank {rank}: {type(error).__name__}: {error}"
-    outcomes: list[Any] = [(outcome, uuid.uuid4().hex[:12])]
-    if not alone:
-        outcomes = _everybody_s(outcomes[0], size, process_group)
-    failed = [found for found, _ in outcomes if isinstance(found, str)]
-    if failed:
-        raise CheckpointError(f"the checkpoint was not written: {'; '.join(failed)}")
-    generation = outcomes[0][1]
-    try:
-        with no_grad():
-            mine = _share([names for names, _ in outcomes], rank)
-            outcome = _write(writer, values, mine, rank, generation)
-    except Exception as error:
-        outcome = f"rank {rank}: {type(error).__name__}: {error}"
-    outcomes = [outcome] if alone else _everybody_s(outcome, size, process_group)
-    failed = [found for found in outcomes if isinstance(found, str)]
-    if not failed and rank == 0:
+    saving = _Saving(state_dict, checkpoint_id, storage_writer, planner, process_group, no_dist)
+    saving.write()
+    saving.finish()
+
+
+class _Saving:
+    """A checkpoint that is being written: what processes agree on before, what each writes, and the end."""
+
+    def __init__(
+        self,
+        state_dict: dict[str, Any],
+        checkpoint_id: str | os.PathLike[str] | None,
+        storage_writer: FileSystemWriter | None,
+        planner: Any,
+        process_group: Any,
+        no_dist: bool = False,
+        *,
+        copies: bool = False,
+    ) -> None:
+        refuse_planner(planner)
+        self.writer = storage_writer or FileSystemWriter(folder(checkpoint_id))
+        self.group = process_group
+        self.alone = no_dist or not c10d.is_initialized()
+        self.rank = 0 if self.alone else c10d.get_rank(process_group)
+        self.values: dict[str, Any] = {}
+        self.outcome: Any
         try:
-            writer.finish(_merged(outcomes))
-        except OSError as error:
-            failed = [f"rank 0: {type(error).__name__}: {error}"]
-    if not alone:
-        told = [failed]
-        c10d.broadcast_object_list(told, c10d.get_global_rank(_of(process_group), 0), process_group)
-        failed = told[0]
-    if failed:
-        raise CheckpointError(f"the checkpoint was not written: {'; '.join(failed)}")
+            self.values = flattened(states_of(state_dict))
+            if copies:
+                self.values = {name: _copied(value) for name, value in self.values.items()}
+            outcome: Any = [n for n, value in self.values.items() if not isinstance(value, DTensor)]
+        except Exception as error:
+            outcome = self._said(error)
+        outcomes = self._everybody_s((outcome, uuid.uuid4().hex[:12]))
+        self._refuse([found for found, _ in outcomes if isinstance(found, str)])
+        self.generation = outcomes[0][1]
+        self.mine = _share([names for names, _ in outcomes], self.rank)
+
+    def write(self) -> None:
+        """Write this process's share; nobody is talked to."""
+        try:
+            with no_grad():
+                self.outcome = _write(
+                    self.writer, self.values, self.mine, self.rank, self.generation
+                )
+        except Exception as error:
+            self.outcome = self._said(error)
+
+    def finish(self) -> None:
+        """Have the checkpoint appear, if everybody could write."""
+        outcomes = self._everybody_s(self.outcome)
+        failed = [found for found in outcomes if isinstance(found, str)]
+        if not failed and self.rank == 0:
+            try:
+                self.writer.finish(_merged(outcomes))
+            except OSError as error:
+                failed = [self._said(error)]
+        if not self.alone:
+            told = [failed]
+            c10d.broadcast_object_list(told, c10d.get_global_rank(of(self.group), 0), self.group)
+            failed = told[0]
+        self._refuse(failed)
+
+    def _said(self, error: Exception) -> str:
+        return f"rank {self.rank}: {type(error).__name__}: {error}"
+
+    def _refuse(self, failed: list[str]) -> None:
+        if failed:
+            raise CheckpointError(f"the checkpoint was not written: {'; '.join(failed)}")
+
+    def _everybody_s(self, value: Any) -> list[Any]:
+        if self.alone:
+            return [value]
+        found: list[Any] = [None] * c10d.get_world_size(self.group)
+        c10d.all_gather_object(found, value, self.group)
+        return found
 
 
-def _everybody_s(value: Any, size: int, group: Any) -> list[Any]:
-    found: list[Any] = [None] * size
-    c10d.all_gather_object(found, value, group)
-    return found
+class _AsyncSave(Future[None]):
+    """Writes in a thread; whoever asks for the result brings the processes together."""
+
+    def __init__(self, saving: _Saving) -> None:
+        super().__init__()
+        self._saving = saving
+        self._thread = threading.Thread(target=self._write)
+        self._thread.start()
+
+    def _write(self) -> None:
+        self._saving.write()
+        if self._saving.alone:  # there is nobody to wait for
+            self._end()
+
+    def _end(self) -> None:
+        try:
+            self._saving.finish()
+        except Exception as error:
+            self.set_exception(error)
+        else:
+            self.set_result(None)
+
+    def _wait(self) -> None:
+        self._thread.join()
+        if not self.done():
+            self._end()
+
+    def result(self, timeout: float | None = None) -> None:
+        """Wait until the checkpoint is there; all processes call it."""
+        self._wait()
+        super().result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Return what went wrong, or None; all processes call it."""
+        self._wait()
+        return super().exception(timeout)
+
+
+def _copied(value: Any) -> Any:
+    """Return what may not change while it is written as a copy."""
+    if isinstance(value, DTensor):
+        return value.like(value.to_local().clone())
+    return value.detach().clone() if isinstance(value, Tensor) else copy.deepcopy(value)
+
+
+def async_save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: str | os.PathLike[str] | None = None,
+    storage_writer: FileSystemWriter | None = None,
+    planner: Any = None,
+    process_group: Any = None,
+    **options: Any,
+) -> Future[None]:
+    """Copy a state, and write it in a thread while the program goes on; all of the group call it.
+
+    The processes talk about it before this returns, and when ``result()`` of the future is asked for, which
+    all of them do: the checkpoint appears then. Until then the one before stays.
+
+    Parameters
+    ----------
+    state_dict, checkpoint_id, storage_writer, planner, process_group
+        As in :func:`save`.
+    **options
+        torch's, of how the copies are made and written: accepted for its sake.
+
+    Returns
+    -------
+    concurrent.futures.Future
+        Of None; it raises what :func:`save` raises.
+
+    Examples
+    --------
+    >>> saved = tp.distributed.checkpoint.async_save(state, checkpoint_id="step")  # doctest: +SKIP
+    >>> train_on()  # doctest: +SKIP
+    >>> saved.result()  # doctest: +SKIP
+    """
+    return _AsyncSave(
+        _Saving(state_dict, checkpoint_id, storage_writer, planner, process_group, copies=True)
+    )
 
 
 def _share(names: list[list[str]], rank: int) -> set[str]:
@@ -141,9 +245,9 @@ def _write(
     objects: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Tensor):
-            starts, local = _part(value)
+            starts, local = part_of(value)
             entry: dict[str, Any] = {
-                "shape": _full_shape(value),
+                "shape": full_shape(value),
                 "dtype": str(value.dtype),
                 "parts": [],
             }
@@ -188,173 +292,3 @@ def _merged(outcomes: list[dict[str, Any]]) -> dict[str, Any]:
         for kind in ("files", "objects")
     }
     return {"tensors": tensors, **together}
-
-
-def load(
-    state_dict: dict[str, Any],
-    *,
-    checkpoint_id: str | os.PathLike[str] | None = None,
-    storage_reader: FileSystemReader | None = None,
-    planner: Any = None,
-    process_group: Any = None,  # each process reads by itself
-    no_dist: bool = False,
-) -> None:
-    """Read a state into tensors that are there, each process the parts that it has.
-
-    The checkpoint may come from another number of processes, and be divided otherwise.
-
-    Parameters
-    ----------
-    state_dict : dict
-        As it was given to :func:`save`, or some of it. Tensors are written to, other values replaced.
-    checkpoint_id : path, optional
-        The folder.
-    storage_reader : FileSystemReader, optional
-        In place of `checkpoint_id`.
-    planner : optional
-        Not here.
-    process_group, no_dist
-        Without effect: processes read by themselves.
-
-    Raises
-    ------
-    CheckpointError
-        If there is no checkpoint, something is not in it, or of another shape. Nothing has been changed then.
-
-    Examples
-    --------
-    >>> state = {"model": model, "optimizer": optimizer}  # doctest: +SKIP
-    >>> tp.distributed.checkpoint.load(state, checkpoint_id="step-1000")  # doctest: +SKIP
-    """
-    _refuse_planner(planner)
-    reader = storage_reader or FileSystemReader(_folder(checkpoint_id))
-    metadata = reader.read_metadata()
-    states = _states(state_dict)
-    wanted = _flattened(states)
-    objects: dict[str, Any] = {}
-    for file in metadata["objects"]:
-        objects.update(reader.read_objects(file))
-    for name, value in wanted.items():
-        _check(name, value, metadata["tensors"], objects)
-    try:
-        with no_grad():
-            for name, value in wanted.items():
-                if isinstance(value, Tensor):
-                    _read(reader, name, value, metadata["tensors"][name]["parts"])
-    finally:
-        reader.close()
-    _replace(states, objects, "")
-    for key, value in state_dict.items():
-        if isinstance(value, Stateful):
-            value.load_state_dict(states[key])
-        else:
-            state_dict[key] = states[key]
-
-
-def _check(name: str, value: Any, tensors: dict[str, Any], objects: dict[str, Any]) -> None:
-    if isinstance(value, Tensor):
-        if name not in tensors:
-            raise CheckpointError(f"Missing key in checkpoint state_dict: {name}.")
-        shape = _full_shape(value)
-        if shape != tensors[name]["shape"]:
-            raise CheckpointError(
-                f"{name} is of shape {tensors[name]['shape']} in the checkpoint, and of {shape} here"
-            )
-    elif name not in objects:
-        raise CheckpointError(f"Missing key in checkpoint state_dict: {name}.")
-
-
-def _read(reader: FileSystemReader, name: str, value: Tensor, parts: list[dict[str, Any]]) -> None:
-    """Fill a tensor, or this process's part of one, from the parts that overlap with it."""
-    starts, local = _part(value)
-    for part in parts:
-        theirs: list[slice] = []
-        ours: list[slice] = []
-        for start, length, begin, extent in zip(
-            starts, local.shape, part["start"], part["shape"], strict=True
-        ):
-            first, last = max(start, begin), min(start + length, begin + extent)
-            theirs.append(slice(first - begin, max(last, first) - begin))
-            ours.append(slice(first - start, max(last, first) - start))
-        if all([piece.stop > piece.start for piece in ours]):
-            found = reader.read_part(part["file"], name, tuple(theirs))
-            target = local[tuple(ours)] if ours else local
-            target.copy_(view_as_complex(found) if found.ndim > target.ndim else found)
-
-
-# --- states -----------------------------------------------------------------------------------
-
-
-def _states(state_dict: dict[str, Any]) -> dict[str, Any]:
-    """Return a state with the states of objects in their places."""
-    return {
-        key: value.state_dict() if isinstance(value, Stateful) else value
-        for key, value in state_dict.items()
-    }
-
-
-def _has_tensor(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any([_has_tensor(item) for item in value.values()])
-    if isinstance(value, (list, tuple)):
-        return any([_has_tensor(item) for item in value])
-    return isinstance(value, Tensor)
-
-
-def _walk(tree: Any, prefix: str, visit: Callable[[Any, Any, str], None]) -> None:
-    """Call ``visit(container, key, name)`` for each value; dicts and lists with tensors are gone into."""
-    pairs = list(tree.items()) if isinstance(tree, dict) else list(enumerate(tree))
-    for key, value in pairs:
-        name = f"{prefix}{key}"
-        if (isinstance(value, dict) and value) or (isinstance(value, list) and _has_tensor(value)):
-            _walk(value, f"{name}.", visit)
-        else:
-            visit(tree, key, name)
-
-
-def _flattened(states: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-
-    def note(tree: Any, key: Any, name: str) -> None:
-        if name in found:
-            raise ValueError(f"two values of the state are called {name!r}")
-        found[name] = tree[key]
-
-    _walk(states, "", note)
-    return found
-
-
-def _replace(states: Any, objects: dict[str, Any], prefix: str) -> None:
-    def put(tree: Any, key: Any, name: str) -> None:
-        if not isinstance(tree[key], Tensor):
-            tree[key] = objects[name]
-
-    _walk(states, prefix, put)
-
-
-def _part(value: Tensor) -> tuple[list[int], Tensor]:
-    """Return where in the whole this process's part begins, and the part."""
-    if isinstance(value, DTensor):
-        return value.extents()[0], value.to_local()
-    return [0] * value.ndim, value.detach()
-
-
-def _full_shape(value: Tensor) -> list[int]:
-    return list(value.full_shape if isinstance(value, DTensor) else value.shape)
-
-
-def _folder(checkpoint_id: str | os.PathLike[str] | None) -> str | os.PathLike[str]:
-    if checkpoint_id is None:
-        raise ValueError("name the folder of the checkpoint: checkpoint_id=…")
-    return checkpoint_id
-
-
-def _of(group: Any) -> Any:
-    return c10d._get_default_group() if group is None else group
-
-
-def _refuse_planner(planner: Any) -> None:
-    if planner is not None:
-        raise NotImplementedError(
-            "planners are not here: leave out of the state what is not to be written"
-        )

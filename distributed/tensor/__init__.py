@@ -2,6 +2,6 @@
 
 from . import parallel as parallel
 from .dtensor import DTensor, distribute_tensor
-from .placements import Partial, Placement, Replicate, Shard
+from .placement_types import Partial, Placement, Replicate, Shard
 
 __all__ = ["DTensor", "Partial", "Placement", "Replicate", "Shard", "distribute_tensor"]

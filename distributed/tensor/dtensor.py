@@ -15,7 +15,7 @@ from tensorplug.core.tensor.tensor import of_class
 from tensorplug.nn import Parameter
 
 from .. import distributed_c10d as c10d
-from .placements import Placement, Replicate, Shard
+from .placement_types import Placement, Replicate, Shard
 
 __all__ = ["DTensor", "distribute_tensor"]
 

@@ -24,6 +24,7 @@ CONSTANTS = {
     "nan": "Not a number.",
     "newaxis": "None: an index that adds a dimension.",
     "pi": "The ratio of a circle's circumference to its diameter.",
+    "plugin.FusedCall": "The type of what a fuser compiles: takes a list of arrays, returns a list of new ones, or None.",
     "ops": "All ops by their registered names, those of extensions too: ``tp.ops.package.name``.",
     "default_generator": "The generator of the CPU's random numbers.",
     "cpu": 'The functions of the device type "cpu"; each device type has a module like it.',
@@ -81,7 +82,7 @@ TOP_LEVEL = {
     "Dtypes, devices and settings": """core.device.dtypes core.device.device core.tensor.shapes
         core.tensor.layout core.tensor.predicates autograd amp core.dispatch _namespaces _ops
         core.tensor.printing core.tensor.storages storage serialization _settings __config__ builtins
-        core.errors _devices _ops""",
+        core.errors _devices _ops _streams""",
 }
 
 NN = {
@@ -137,6 +138,7 @@ NAMESPACES = {
     "distributed.checkpoint.state_dict": "States by names of parameters",
     "distributed.device_mesh": "Grids of processes",
     "distributed.fsdp": "Modules divided among processes",
+    "distributed.nn": "Collectives that have derivatives",
     "distributed.optim": "Optimizers of several processes",
     "distributed.tensor": "Tensors divided among processes",
     "distributed.tensor.parallel": "Layers divided among processes",
@@ -159,7 +161,9 @@ NAMESPACES = {
     "utils.benchmark": "Benchmarks",
     "utils.checkpoint": "Checkpointing",
     "utils.dlpack": "Exchange by DLPack",
+    "utils.flop_counter": "Counts of operations",
     "utils.hooks": "Handles of hooks",
+    "utils.module_tracker": "Which modules run",
     "utils.model_zoo": "State dicts from the network",
     "torch_version": "Versions",
     "types": "Types for annotations",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tensorplug.core import Device, DType, Tensor
+from tensorplug.core.errors import warn
 from tensorplug.core.ops import empty
 
 from .. import functional as F, init
@@ -132,10 +133,23 @@ class Hardtanh(Module):
         If `max_val` is not above `min_val`.
     """
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ) -> None:
         super().__init__()
-        self.min_val = min_val
-        self.max_val = max_val
+        for name, given in (("min", min_value), ("max", max_value)):
+            if given is not None:
+                warn(
+                    f"keyword argument `{name}_value` is deprecated and rename to `{name}_val`",
+                    FutureWarning,
+                )
+        self.min_val = min_val = min_val if min_value is None else min_value
+        self.max_val = max_val = max_val if max_value is None else max_value
         self.inplace = inplace
         if self.max_val <= self.min_val:
             raise AssertionError(

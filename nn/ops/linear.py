@@ -149,15 +149,15 @@ def _flat(x: Any, last: int) -> Any:
 
 def _input_gradient(g: Any, weight: Any, input_shape: Any) -> Any:
     if weight.ndim == 1:
-        return g.unsqueeze(-1) * weight.conj()
-    gradient = _flat(g, weight.shape[0]) @ weight.conj()
+        return g.unsqueeze(-1) * weight._conj()
+    gradient = _flat(g, weight.shape[0]) @ weight._conj()
     return gradient if g.ndim == 2 else gradient.reshape(input_shape)
 
 
 def _weight_gradient(g: Any, input: Any, weight_shape: Any) -> Any:
     if len(weight_shape) == 1:
-        return _flat(input.conj() * g.unsqueeze(-1), weight_shape[0]).sum(0)
-    return _flat(g, weight_shape[0]).t() @ _flat(input.conj(), weight_shape[1])
+        return _flat(input._conj() * g.unsqueeze(-1), weight_shape[0]).sum(0)
+    return _flat(g, weight_shape[0]).t() @ _flat(input._conj(), weight_shape[1])
 
 
 def _bias_gradient(g: Any, bias_shape: Any) -> Any:

@@ -74,9 +74,9 @@ class PackedSequence(_Packed):
         ]
         return type(self)(data, self.batch_sizes, *orders)
 
-    def cpu(self) -> Self:
-        """Return the sequences on the CPU."""
-        return self.to("cpu")
+    def cpu(self, *args: Any, **kwargs: Any) -> Self:
+        """Return the sequences on the CPU; other arguments as those of :meth:`to`."""
+        return self.to(*args, device="cpu", **kwargs)
 
     def double(self) -> Self:
         """Return the sequences in float64."""

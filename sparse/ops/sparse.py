@@ -91,14 +91,14 @@ def rows_of(crow_indices: Any, columns: Any) -> Any:
 
 def _gradient_of_values(g: Any, rows: Any, columns: Any, other: Any) -> Any:
     """Return the product of `g` and the transpose of `other`, only where the sparse matrix has elements."""
-    return (g.index_select(0, rows) * other.index_select(0, columns).conj()).sum(1)
+    return (g.index_select(0, rows) * other.index_select(0, columns)._conj()).sum(1)
 
 
 def _csr_gradient_of_other(
     g: Any, crow_indices: Any, columns: Any, values: Any, other_shape: Any
 ) -> Any:
     rows = rows_of(crow_indices, columns)
-    return coo_matmul(columns, rows, values.conj(), g, other_shape[0])
+    return coo_matmul(columns, rows, values._conj(), g, other_shape[0])
 
 
 DERIVATIVES = [
@@ -106,7 +106,7 @@ DERIVATIVES = [
         "sparse.coo_matmul",
         values=_gradient_of_values,
         other=lambda g, rows, columns, values, other_shape: coo_matmul(
-            columns, rows, values.conj(), g, other_shape[0]
+            columns, rows, values._conj(), g, other_shape[0]
         ),
     ),
     derivative(

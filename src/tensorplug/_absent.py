@@ -12,7 +12,11 @@ _QUANTIZED = (
 )
 _VENDOR = "kernels come with plugins and have no names of their own; call the op, tp.explain says what runs"
 _SYMBOLIC = "sizes are plain ints here; use Python's own functions on them"
-_STREAM = "streams belong to a device type: tp.cuda.Stream, tp.cuda.Event"
+
+_SPARSE = (
+    "sparse tensors are COO or CSR: sparse_coo_tensor, sparse_csr_tensor; a CSC matrix is the transpose of a "
+    "CSR one"
+)
 
 _REASONS = {
     **dict.fromkeys(("compiler", "jit", "cond", "while_loop"), _COMPILER),
@@ -20,7 +24,6 @@ _REASONS = {
     **dict.fromkeys(
         ("ao", "quantization", "dequantize", "int_repr", "empty_quantized", "qscheme"), _QUANTIZED
     ),
-    **dict.fromkeys(("Stream", "Event"), _STREAM),
     **dict.fromkeys(
         ("complex32", "chalf"),
         "array libraries have no complex numbers of 16-bit parts; use complex64",
@@ -29,12 +32,12 @@ _REASONS = {
         ("is_vulkan_available", "vulkan"), "there is no such device type; a plugin may bring one"
     ),
     "classes": "there are no classes in libraries compiled against torch; write them in Python",
-    "distributed": "a program runs in one process, there are no collectives yet",
     "lobpcg": "linalg.eigh has all eigenvalues; scipy.sparse.linalg.lobpcg a few",
     "nested": "there are no nested tensors; nn.utils.rnn.pad_sequence and pack_sequence hold sequences",
     "set_default_tensor_type": "use set_default_dtype and set_default_device",
 }
 _PREFIXES = {
+    **dict.fromkeys(("sparse_bsc", "sparse_bsr", "sparse_csc"), _SPARSE),
     **dict.fromkeys(("quantize", "q_", "qint", "quint", "fake_quant", "fbgemm_"), _QUANTIZED),
     **dict.fromkeys(("cudnn_", "mkldnn_", "miopen_", "_cudnn", "_mkldnn"), _VENDOR),
     **dict.fromkeys(("sym_", "Sym"), _SYMBOLIC),

@@ -56,6 +56,10 @@ from .__config__ import (
     show_config as show_config,
 )
 from ._devices import DeviceModule
+from ._streams import (
+    Event as Event,
+    Stream as Stream,
+)
 from ._top_level import (
     adaptive_max_pool1d as adaptive_max_pool1d,
     alpha_dropout as alpha_dropout,

@@ -6,6 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tensorplug.core.contexts import OwnContext, Steps
+from tensorplug.core.errors import OutOfMemoryError
+
+from . import _streams
 
 if TYPE_CHECKING:
     from ._devices import DeviceModule
@@ -34,6 +37,15 @@ _FUNCTIONS = (
 )
 
 
+_OF_HOST = {
+    "Event": _streams.Event,
+    "Stream": _streams.HostStream,
+    "current_stream": lambda device=None: _streams.HostStream(),
+    "default_stream": lambda device=None: _streams.HostStream(),
+    "set_stream": lambda stream: None,
+}
+
+
 class StreamContext(OwnContext):
     """Makes a stream the current one within a ``with`` block; None changes nothing."""
 
@@ -59,6 +71,10 @@ def find_member(module: DeviceModule, name: str) -> Any:
         return module  # torch sorts its functions into files
     if name == "default_generators":
         return tuple(module._generators())
+    if name == "OutOfMemoryError":
+        return OutOfMemoryError
+    if module._type == _streams.HOST and name in _OF_HOST:
+        return _OF_HOST[name]
     if name == "is_current_stream_capturing":
         return lambda: False
     if name in _CLASSES:
@@ -71,7 +87,14 @@ def member_names() -> set[str]:
     return {
         *_CLASSES,
         *_FUNCTIONS,
-        *("StreamContext", "default_generators", "is_current_stream_capturing", "memory", "random"),
+        *(
+            "OutOfMemoryError",
+            "StreamContext",
+            "default_generators",
+            "is_current_stream_capturing",
+            "memory",
+            "random",
+        ),
         "stream",
     }
 

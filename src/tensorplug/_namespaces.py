@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core import Tensor, plugins
+from tensorplug.core.dispatch import torch_dispatch
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor import creation
 
@@ -79,6 +80,7 @@ LAZY_FUNCTIONS = {
     "compile": "graph",
     "vmap": "func",
     "GradScaler": "amp",
+    **dict.fromkeys(("Event", "Stream"), "_streams"),
     **dict.fromkeys(
         (
             "BFloat16Storage",
@@ -232,6 +234,14 @@ def find_array_namespace(api_version: str | None) -> Any:
 
 
 dispatch_state.array_namespace = find_array_namespace
+
+
+def find_spelling() -> Any:
+    """Return how ops are spelled as torch's, for ``__torch_dispatch__``."""
+    return importlib.import_module("tensorplug._overloads")
+
+
+torch_dispatch.spelling = find_spelling
 
 
 def find_attribute(name: str) -> Any:

@@ -10,6 +10,7 @@ from tensorplug import _aten_keys
 from tensorplug.core import Tensor, plugins
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.op import Op
+from tensorplug.core.dispatch.torch_dispatch import decomposed
 
 #: What ATen calls the forms of its ops; here one op serves them all.
 _OVERLOADS = frozenset(
@@ -21,7 +22,7 @@ _OVERLOADS = frozenset(
         "start", "start_step", "size", "sizes", "dtype", "dtype_layout", "device", "names", "prev_dim", "p",
         "value", "values", "dims", "using_ints", "self_int", "self_float", "vec", "tensor", "low",
         "generator",
-        "float", "from", "to", "names_out", "Int", "bool", "str", "list", "List",
+        "float", "from", "to", "memory_format", "names_out", "Int", "bool", "str", "list", "List",
         "ListOfTensors", "ord_dtype",
         "int_Scalar", "int_Tensor", "int_Tensor_Scalar", "src", "reduce", "two", "sections", "indices",
         "tensor_indices_or_sections", "Tensor_indices", "stable", "values_stable", "no_stats", "default_out",
@@ -75,6 +76,13 @@ class OpOverload:
     def namespace(self) -> str:
         """The package that has the op."""
         return self.overloadpacket._namespace
+
+    def decompose(self, *args: Any, **kwargs: Any) -> Any:
+        """Make a call by the decomposition of a composite; NotImplemented for any other op."""
+        op = getattr(self._target, "op", None)
+        if op is None or op.kind != "composite":
+            return NotImplemented
+        return decomposed(op, args, kwargs)
 
     def name(self) -> str:
         """Return ``"namespace::op"``, with the overload's name unless it is the default."""
@@ -185,6 +193,27 @@ def _overload(namespace: str, name: str, overload: str) -> Any:
     return getattr(_packet(namespace, name), overload)
 
 
+def _convolution(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+) -> Any:
+    functional = importlib.import_module("tensorplug.nn.functional")
+    dims = weight.dim() - 2
+    if transposed:
+        function = getattr(functional, f"conv_transpose{dims}d")
+        return function(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return op_registry.get_op("convolution").call(
+        input, weight, bias, tuple(stride), tuple(padding), tuple(dilation), groups
+    )
+
+
 #: ATen's names of what has another one here, or is written as a method.
 _ATEN = {
     "_to_copy": lambda input, **options: input.to(copy=True, **options),
@@ -204,6 +233,7 @@ _ATEN = {
         size, stride, input.storage_offset()
     ),
     "_stack": lambda tensors, dim=0: _packet("aten", "stack")(tensors, dim),
+    "convolution": _convolution,
     "_to_dense": lambda input, _dtype=None, _masked_grad=None: input.to_dense(),
     "_unsafe_index": lambda input, indices: _packet("aten", "index")(input, indices),
     "_adaptive_avg_pool2d": lambda input, output_size: _packet("aten", "adaptive_avg_pool2d")(

@@ -64,7 +64,7 @@ SHARED = {
     "cpu_cython modules": (
         {
             *("allocator", "cpu_features", "layouts", "memory_overlap", "onednn", "types"),
-            *("pointwise", "pointwise_fused"),
+            *("pointwise", "pointwise_fused", "pointwise_tiles", "onednn_network"),
         },
         CYTHON,
         "*.p[yx][xd]",
@@ -73,6 +73,7 @@ SHARED = {
         {
             *("allocator", "arrays", "level", "onednn", "parallel", "sums", "types", "vectors"),
             *("pointwise", "pointwise_fused", "pointwise_names", "pointwise_fused_names"),
+            *("pointwise_tiles", "onednn_network"),
             *(
                 "bessel",
                 "circular",

@@ -33,7 +33,7 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
     "autograd/engine/engine.py": ({"add", "clone"}, REFERENCES),
     "autograd/forward/forward_mode.py": ({"as_strided", "copy", "view"}, REFERENCES),
     "autograd/graph/hooks.py": ({"all", "any"}, WORDS),
-    "autograd/graph/recorder.py": ({"clone"}, REFERENCES),
+    "autograd/graph/recorder.py": ({"clone", "copy"}, REFERENCES),
     "autograd/grad_mode.py": ({"mode"}, WORDS),
     "testing/collectives.py": ({"complex", "contiguous", "empty"}, "layouts, and dtypes"),
     "profiler/profile.py": ({"range"}, WORDS),
@@ -50,6 +50,7 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
         REFERENCES,
     ),
     "core/tensor/array_operands.py": ({"matmul", "pow"}, "Python's operators, by the op of each"),
+    "core/tensor/mirrors.py": ({"conj_physical", "copy", "view"}, REFERENCES),
     "core/tensor/methods.py": ({"cast"}, REFERENCES),
     "core/tensor/indexing.py": (
         None,

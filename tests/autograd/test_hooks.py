@@ -368,3 +368,21 @@ def test_saved_tensors_may_be_written_to() -> None:
         (z.sum() + y.sum()).backward()
     assert x.grad is not None
     assert x.grad.tolist() == [22, 22]
+
+
+@pytest.mark.parametrize("outer", [False, True])
+def test_multi_grad_hook_with_tensors_that_take_no_part(outer: bool) -> None:
+    seen: list[list[Any]] = []
+    x = tp.ones(2, requires_grad=True)
+    used, unused, leaf = x * 2, x * 3, tp.ones(2, requires_grad=True)
+    tp.autograd.graph.register_multi_grad_hook([used, unused, leaf], seen.append)
+    if outer:  # a pass that starts within another counts apart
+        y = tp.ones(1, requires_grad=True)
+        total = used.sum()
+        y.register_hook(lambda _: total.backward(retain_graph=True))
+        y.sum().backward()
+    else:
+        used.sum().backward(retain_graph=True)
+    assert [[g is None for g in one] for one in seen] == [[False, True, True]]
+    (used + unused).sum().backward()
+    assert [[g is None for g in one] for one in seen[1:]] == [[False, False, True]]

@@ -298,13 +298,12 @@ def positions(shape: Any) -> Any:
 
 
 def close(ours: Any, theirs: Any) -> bool:
-    """Compare results. No gradient is as good as zeros, and so for hooks: ours sends none to old values."""
+    """Compare results; no gradient is as good as one without elements."""
     if isinstance(ours, list):
-        ours, theirs = ([g for g in found if g is None or g.any()] for found in (ours, theirs))
         return len(ours) == len(theirs) and all(map(close, ours, theirs))
     if ours is None or theirs is None:
         some = theirs if ours is None else ours
-        return some is None or not some.any()
+        return some is None or not some.size
     tolerance = 2e-3 if np.float32 in (ours.dtype, theirs.dtype) else 1e-5
     return ours.shape == theirs.shape and np.allclose(
         ours, theirs, rtol=tolerance, atol=tolerance, equal_nan=True

@@ -12,7 +12,11 @@ from tensorplug.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_
 from tensorplug.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from tensorplug.distributed.tensor.parallel import (
     ColwiseParallel,
+    PrepareModuleInput,
+    PrepareModuleInputOutput,
+    PrepareModuleOutput,
     RowwiseParallel,
+    SequenceParallel,
     parallelize_module,
 )
 
@@ -309,8 +313,6 @@ def check_layers_divided_by_columns_and_rows():
             gradient = mine.grad
             if isinstance(mine, DTensor):
                 gradient = mine.like(gradient).full_tensor()
-                if mine.placements[0].is_replicate() and not whole:
-                    dist.all_reduce(gradient)
             elif divided:
                 dist.all_reduce(gradient)
             same([gradient], [other.grad])
@@ -320,4 +322,74 @@ def check_layers_divided_by_columns_and_rows():
     )
     raises(
         NotImplementedError, "Tanh", lambda: parallelize_module(nn.Tanh(), mesh, ColwiseParallel())
+    )
+
+
+class Attentive(nn.Module):
+    """A block of a transformer without heads: norms and residuals work on parts of the sequence."""
+
+    def __init__(self, width, norm):
+        super().__init__()
+        self.first, self.second = norm(width), norm(width)
+        self.mix = nn.ModuleDict(
+            {"value": nn.Linear(width, 2 * width), "out": nn.Linear(2 * width, width)}
+        )
+        self.mix.forward = lambda x: self.mix["out"](self.mix["value"](x).cumsum(1))
+        self.up, self.down = nn.Linear(width, 3 * width), nn.Linear(3 * width, width)
+
+    def forward(self, x):
+        x = x + self.mix(self.first(x))
+        return x + self.down(self.up(self.second(x)).tanh())
+
+
+def check_sequences_that_are_divided():
+    """Norms over parts of a sequence, inputs and outputs brought to other layouts: as the whole model."""
+    mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
+    for case in range(max(CASES // 2, 4)):
+        rng = random.Random(case)
+        width, length = rng.choice([3, 4, 8]), rng.choice([2, 5, 6])
+        norm = rng.choice([nn.LayerNorm, nn.RMSNorm])
+        tp.manual_seed(case)
+        reference = nn.Sequential(
+            nn.Embedding(7, width), *[Attentive(width, norm) for _ in range(2)], nn.Linear(width, 7)
+        ).double()
+        model = copy.deepcopy(reference)
+        for block in model[1:3]:  # what a copy of a lambda is bound to
+            block.mix.forward = lambda x, mix=block.mix: mix["out"](mix["value"](x).cumsum(1))
+        plan = {
+            "0": RowwiseParallel(output_layouts=Shard(1)),
+            "*.first": SequenceParallel(),
+            "*.second": SequenceParallel(),
+            "*.mix.value": ColwiseParallel(),
+            "*.up": ColwiseParallel(input_layouts=Shard(1)),
+            "*.down": RowwiseParallel(output_layouts=Shard(1)),
+            "3": ColwiseParallel(input_layouts=Shard(1), output_layouts=Replicate()),
+        }
+        inputs = {"input_layouts": Shard(1), "desired_input_layouts": Replicate()}
+        outputs = {"output_layouts": Replicate(), "desired_output_layouts": Shard(1)}
+        if rng.random() < 0.5:
+            plan["*.mix"] = PrepareModuleInputOutput(**inputs, **outputs)
+        else:
+            parallelize_module(model, mesh, {"*.mix": PrepareModuleInput(**inputs)})
+            plan["*.mix"] = PrepareModuleOutput(**outputs)
+        plan["*.mix.out"] = RowwiseParallel()
+        parallelize_module(model, mesh, plan)
+        batch = tp.randint(0, 7, (2, length), generator=tp.Generator().manual_seed(case))
+        weights = drawn(2, length, 7, seed=case)
+        outs = [net(batch) for net in (reference, model)]
+        for out in outs:
+            (out * weights).sum().backward()
+        same(outs[1:], outs[:1])
+        for (name, mine), other in zip(
+            model.named_parameters(), reference.parameters(), strict=True
+        ):
+            gradient = mine.grad
+            if isinstance(mine, DTensor):
+                gradient = mine.like(gradient.detach()).full_tensor()
+            assert gradient.shape == other.grad.shape, name
+            same([gradient], [other.grad])
+    raises(
+        ValueError,
+        "should have same length",
+        lambda: PrepareModuleInput(input_layouts=Shard(0)),
     )

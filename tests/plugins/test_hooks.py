@@ -14,6 +14,7 @@ from tensorplug.core.plugins import hookspecs, manager
 from tensorplug.plugin import (
     Advice,
     AutocastPolicy,
+    Fuser,
     Kernel,
     Layer,
     ProcessGroupBackend,
@@ -45,6 +46,7 @@ def test_these_are_the_hooks():
         "tensorplug_autocast",
         "tensorplug_derivatives",
         "tensorplug_devices",
+        "tensorplug_fusers",
         "tensorplug_kernels",
         "tensorplug_layers",
         "tensorplug_ops",
@@ -437,6 +439,59 @@ def test_process_groups_of_equal_priority_are_refused(registry):
     registry.register(bringing("first_groups", Groups()))
     with pytest.raises(RegistrationError, match=r"second_groups.* priority 0, .*first_groups"):
         registry.register(bringing("second_groups", Groups()))
+
+
+class Idle(Fuser):
+    name, device_type = "idle", "toy"
+
+    def regions(self, program):
+        return []
+
+    def compile(self, program, region, inputs, outputs):
+        raise NotImplementedError
+
+
+def with_fusers(name, *fusers):
+    class Only:
+        @hookimpl
+        def tensorplug_fusers(self):
+            return fusers
+
+    Only.name = name
+    return Only()
+
+
+def test_tensorplug_fusers(registry):
+    slow, fast = Idle(), Idle()
+    fast.priority = 5
+    registry.register(with_fusers("slow_fusers", slow))
+    registry.register(with_fusers("fast_fusers", fast))
+    assert [fuser for fuser, _ in manager.fusers_of("toy")] == [fast, slow]
+    registry.unregister("fast_fusers")
+    assert [fuser for fuser, _ in manager.fusers_of("toy")] == [slow]
+
+
+def idle(**attributes):
+    fuser = Idle()
+    for name, value in attributes.items():
+        setattr(fuser, name, value)
+    return fuser
+
+
+@pytest.mark.parametrize(
+    ("fusers", "message"),
+    [
+        ([object()], "Fuser objects"),
+        ([idle(name=None)], "`name` that is an identifier, got None"),
+        ([idle(device_type="a b")], "`device_type` that is an identifier, got 'a b'"),
+        ([idle(priority="high")], "int as `priority`, got 'high'"),
+        ([Idle(), Idle()], "priority 0 on 'toy', and so has 'idle' of plugin bad_fusers"),
+    ],
+)
+def test_malformed_fusers_are_refused(registry, fusers, message):
+    with pytest.raises(RegistrationError, match="plugin bad_fusers: .*" + message):
+        registry.register(with_fusers("bad_fusers", *fusers))
+    assert not manager.fusers_of("toy")
 
 
 def test_tensorplug_advice(registry):

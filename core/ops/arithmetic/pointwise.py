@@ -8,6 +8,7 @@ from ...device.dtypes import BOOL, COMPLEX, INTEGER, DType, Number, result_dtype
 from ...device.scalars import fitting
 from ...dispatch.op_registry import Spec, composite, handle, primitive
 from ...tensor.base import TensorBase
+from ...tensor.mirrors import conjugated
 from ..rules import cast, check_tensor, elementwise, with_former_order
 
 if TYPE_CHECKING:
@@ -287,6 +288,9 @@ def conj_physical(input: Tensor) -> Spec:
 def conj(input: Tensor) -> Tensor:
     """Return the complex conjugate of each element; a real tensor is returned as it is.
 
+    What is written to a complex tensor or to its conjugate is seen in both, as with a view.
+    :func:`conj_physical` returns a tensor of its own.
+
     Examples
     --------
     >>> import tensorplug as tp
@@ -294,7 +298,7 @@ def conj(input: Tensor) -> Tensor:
     tensor([1.-2.j])
     """
     check_tensor(input, "conj")
-    return conj_physical(input) if input._key.dtype.category == COMPLEX else input
+    return conjugated(input) if input._key.dtype.category == COMPLEX else input
 
 
 absolute = abs

@@ -85,7 +85,7 @@ def asin(input: Tensor) -> Tensor:
         return asin(cast(input, to_floating(input.dtype)))
     if input.dtype.category == COMPLEX:
         x, below, above = real(input), sqrt(sub(1, input)), sqrt(add(1, input))
-        return complex(atan2(x, real(mul(below, above))), asinh(imag(mul(below.conj(), above))))
+        return complex(atan2(x, real(mul(below, above))), asinh(imag(mul(below._conj(), above))))
     return atan2(input, sqrt(mul(sub(1, input), add(1, input))))
 
 
@@ -105,7 +105,7 @@ def acos(input: Tensor) -> Tensor:
     below, above = sqrt(sub(1, input)), sqrt(add(1, input))
     if input.dtype.category == COMPLEX:
         return complex(
-            mul(2, atan2(real(below), real(above))), asinh(imag(mul(above.conj(), below)))
+            mul(2, atan2(real(below), real(above))), asinh(imag(mul(above._conj(), below)))
         )
     return mul(2, atan2(below, above))
 
@@ -211,7 +211,7 @@ def acosh(input: Tensor) -> Tensor:
     if input.dtype.category == COMPLEX:
         below, above = sqrt(sub(input, 1)), sqrt(add(input, 1))
         return complex(
-            asinh(real(mul(below.conj(), above))), mul(2, atan2(imag(below), real(above)))
+            asinh(real(mul(below._conj(), above))), mul(2, atan2(imag(below), real(above)))
         )
     beyond = sub(input, 1)
     small = log1p(add(beyond, mul(sqrt(beyond), sqrt(add(input, 1)))))

@@ -14,7 +14,7 @@ from ...device.dtypes import COMPLEX, FLOATING, DType, get_default_dtype
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.shapes import normalize_dim
-from ..arithmetic.pointwise import conj
+from ..arithmetic.pointwise import conj_physical
 from ..rules import cast, check_tensor
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def fft_c2r(input: Tensor, dim: tuple[int, ...], normalization: int, last: int) 
         input = fft_c2c(input, dim[:-1], normalization, False)
     # The half that is not there mirrors the inner part of the half that is.
     inner = (last - 1) // 2
-    mirrored = conj(input.narrow(edge, 1, inner)).flip(edge)
+    mirrored = conj_physical(input.narrow(edge, 1, inner)).flip(edge)
     whole = _CAT.call([input.narrow(edge, 0, last // 2 + 1), mirrored], edge)
     return _REAL.call(fft_c2c(whole, (edge,), normalization, False)).clone()
 
@@ -160,7 +160,7 @@ def r2c_over(name: str, forward: bool, input: Any, s: Any, dim: Any, norm: str |
     dims, sizes = _many_dims(name, input, s, dim)
     _check_some(name, dims)
     result = fft_r2c(_resized(input, dims, sizes), dims, _normalization(name, norm, forward))
-    return result if forward else conj(result)
+    return result if forward else conj_physical(result)
 
 
 def c2r_over(name: str, forward: bool, input: Any, s: Any, dim: Any, norm: str | None) -> Any:
@@ -181,7 +181,7 @@ def c2r_over(name: str, forward: bool, input: Any, s: Any, dim: Any, norm: str |
     sizes = [*sizes[:-1], last // 2 + 1]
     input = _resized(input, dims, sizes)
     if forward:
-        input = conj(input)
+        input = input._conj()
     return fft_c2r(input, dims, _normalization(name, norm, forward), last)
 
 

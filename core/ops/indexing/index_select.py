@@ -244,6 +244,10 @@ def _filled(input: Any, dim: int, index: Any, value: Any) -> tuple[list[Any], An
                 f"{len(value._shape)} dimension(s)."
             )
         return indices, cast(value, input._key.dtype)
+    if isinstance(value, complex) and not input._key.dtype.is_complex:
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        )
     return indices, number_tensor(value, input)
 
 

@@ -98,7 +98,7 @@ def linalg_vector_norm(
     elif ord == 1:
         total = sum(wide.abs(), dims, keepdim) if dims else wide.abs()
     elif ord == 2:
-        squares = (wide * wide.conj()).real if wide.is_complex() else wide * wide
+        squares = (wide * wide._conj()).real if wide.is_complex() else wide * wide
         total = sum(squares, dims, keepdim).sqrt() if dims else wide.abs()
     else:
         powers = wide.abs().pow(ord)

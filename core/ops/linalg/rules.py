@@ -6,6 +6,7 @@ from typing import Any
 
 from ...device.dtypes import FLOATING, DType, bool_
 from ...dispatch import op_registry
+from ...dispatch.layers import note_hidden
 from ...errors import LinAlgError
 from ...tensor.shapes import Shape, broadcast_shapes
 from ..rules import check_tensor
@@ -105,7 +106,7 @@ def transpose(A: Any) -> Any:
 
 def conjugate(A: Any) -> Any:
     """Return the complex conjugate, or `A` itself if it is real."""
-    return A.conj() if A._key.dtype.is_complex else A
+    return A._conj() if A._key.dtype.is_complex else A
 
 
 def adjoint(A: Any) -> Any:
@@ -160,6 +161,7 @@ def linalg_check_errors(info: Any, name: str, what: str) -> Any:
     Nothing is known of tensors without data. Returns `info`.
     """
     if info._key.is_meta:
+        note_hidden("a check of LAPACK's info")
         return info
     values = info.reshape(-1).tolist()
     for number, value in enumerate(values):

@@ -10,7 +10,7 @@ from ...device.scalars import coefficient, fitting
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.base import TensorBase
 from ...tensor.shapes import broadcast_shapes
-from ..arithmetic.pointwise import add, conj, mul
+from ..arithmetic.pointwise import add, conj_physical, mul
 from ..rules import cast, check_tensor, with_former_order
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 
 def _conjugate(input: Any) -> Any:
-    return conj(input) if input._key.dtype.is_complex else input
+    return conj_physical(input) if input._key.dtype.is_complex else input
 
 
 @composite()

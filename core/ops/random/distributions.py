@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import BOOL, COMPLEX, FLOATING, float32, float64, iinfo
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.op_registry import composite
+from ..copying import in_place_of
 from ..rules import check_tensor, number
 from ..sorting.searching import searchsorted
 from .random import (
@@ -278,7 +279,7 @@ def bernoulli(
     """
     source = _source(input, generator, "bernoulli", whole=p is not None)
     chance = _chance(input if p is None else p, "bernoulli")
-    return (_uniform(input, source) < chance).to(input.dtype)
+    return in_place_of((_uniform(input, source) < chance).to(input.dtype), input)
 
 
 @composite()
@@ -409,7 +410,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     source = _source(input, generator, "poisson")
     rate = input.detach().to(float64)
     if not math.prod(rate._shape):
-        return input.detach().clone()
+        return in_place_of(input.detach().clone(), input)
     if bool((rate < 0).any()):
         raise RuntimeError("poisson(): invalid Poisson rate, expected rate to be non-negative")
     large = rate >= _PTRS_FROM
@@ -417,7 +418,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     if bool(large.any()):
         rejected = _poisson_by_rejection(rate.masked_fill(~large, _PTRS_FROM), source)
         result = rejected.where(large, result)
-    return result.to(input.dtype)
+    return in_place_of(result.to(input.dtype), input)
 
 
 def _poisson_by_inversion(rate: Any, source: Generator) -> Any:

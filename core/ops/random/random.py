@@ -29,6 +29,7 @@ from ...device.generator import Generator, chosen_generator
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, as_shape, broadcast_shapes, check_sizes
+from ..copying import in_place_of
 from ..creation import creation
 from ..creation.creation import empty
 from ..rules import number
@@ -391,7 +392,7 @@ def normal(
     Parameters
     ----------
     mean, std : Tensor or float
-        Broadcast against each other; the result has no derivative with respect to them.
+        Broadcast against each other; their gradients are zeros.
     size : sequence of int, optional
         The sizes, where both are numbers.
     generator, dtype, layout, device, requires_grad, pin_memory
@@ -421,16 +422,12 @@ def normal(
         first = tensors[0]
         chosen, where = first.dtype, first.device
         shape = broadcast_shapes(*[tensor._shape for tensor in tensors])
-        for tensor in tensors:
-            if tensor.requires_grad:
-                mean, std = [
-                    value.detach() if isinstance(value, TensorBase) else value
-                    for value in (mean, std)
-                ]
-                break
+        mean, std = [
+            value.detach() if isinstance(value, TensorBase) else value for value in (mean, std)
+        ]
     source = chosen_generator(generator, where, "normal")
     result = _fresh(normal_numbers, shape, _floating(chosen, "normal"), where, source)
-    result = (result * std + mean).to(chosen)
+    result = in_place_of((result * std + mean).to(chosen), *tensors)
     return creation.made(result, requires_grad)
 
 

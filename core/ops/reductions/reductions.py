@@ -18,7 +18,7 @@ from ...device.dtypes import (
     uint8,
 )
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_variants import computes_in_out, exact_out
 from ...tensor.shapes import Shape, normalize_dim, normalize_dims, reduced_shape
 from .. import results
 from ..rules import cast, check_tensor
@@ -450,3 +450,7 @@ exact_out(all, uint8, bool_)
 exact_out(argmax)
 exact_out(argmin)
 exact_out(aminmax)
+
+
+computes_in_out(sum)
+computes_in_out(prod)

@@ -115,7 +115,7 @@ def var(
     dims: Any = dim
     wide = cast(input, float32) if input.dtype in _HALVES else input
     distance = wide - mean(wide, dims, True)
-    squares = (distance * distance.conj()).real if input.is_complex() else distance * distance
+    squares = (distance * distance._conj()).real if input.is_complex() else distance * distance
     scale = degrees_of_freedom(input._shape, dims, correction or 0)  # type: ignore[arg-type]
     total = sum(squares, dims, keepdim)
     return cast(total / scale, input.dtype.to_real())
@@ -273,7 +273,7 @@ def cov(
         divisor = divisor.real.clamp(min=0) if divisor.is_complex() else divisor.clamp(min=0)
     distance = rows - average
     weighted = distance if weights is None else distance * weights
-    product = distance @ weighted.transpose(0, 1).conj()
+    product = distance @ weighted.transpose(0, 1)._conj()
     result = product / divisor
     return result if len(input._shape) == 2 and input._shape[0] != 1 else result.reshape(())
 

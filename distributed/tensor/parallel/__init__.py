@@ -1,5 +1,20 @@
 """Layers whose weights are divided among processes (``torch.distributed.tensor.parallel``)."""
 
+from .preparation import (
+    PrepareModuleInput,
+    PrepareModuleInputOutput,
+    PrepareModuleOutput,
+    SequenceParallel,
+)
 from .styles import ColwiseParallel, ParallelStyle, RowwiseParallel, parallelize_module
 
-__all__ = ["ColwiseParallel", "ParallelStyle", "RowwiseParallel", "parallelize_module"]
+__all__ = [
+    "ColwiseParallel",
+    "ParallelStyle",
+    "PrepareModuleInput",
+    "PrepareModuleInputOutput",
+    "PrepareModuleOutput",
+    "RowwiseParallel",
+    "SequenceParallel",
+    "parallelize_module",
+]

@@ -9,14 +9,14 @@ import fnmatch
 from abc import ABC, abstractmethod
 from typing import Any
 
-from tensorplug.autograd.function import Function
 from tensorplug.core import Tensor
-from tensorplug.core.ops import cat, empty, zeros
+from tensorplug.core.ops import zeros
 from tensorplug.nn import Embedding, Linear, Module, functional as F
 
 from ... import distributed_c10d as c10d
 from ..dtensor import distribute_tensor, sharded_parameter
-from ..placements import Placement, Replicate, Shard
+from ..placement_types import Placement, Replicate, Shard
+from .exchanges import laid_out, split, summed, whole
 
 __all__ = ["ColwiseParallel", "ParallelStyle", "RowwiseParallel", "parallelize_module"]
 
@@ -71,10 +71,10 @@ class ColwiseParallel(ParallelStyle):
         if isinstance(module, Linear):
             # Of a whole input each process has the gradient of its columns.
             module.register_forward_pre_hook(
-                lambda _, args: (_whole(args[0], self.input_layouts, group, True), *args[1:])
+                lambda _, args: (whole(args[0], self.input_layouts, group, True), *args[1:])
             )
         module.register_forward_hook(
-            lambda _, __, output: _laid_out(output, -1, self.output_layouts, group)
+            lambda _, __, output: laid_out(output, -1, self.output_layouts, group)
         )
         return module
 
@@ -121,9 +121,8 @@ class RowwiseParallel(ParallelStyle):
 
             def multiply(input: Tensor) -> Tensor:
                 if layouts.is_replicate():
-                    input = _Split.apply(input, -1, group)
-                output = self._summed(F.linear(input, layer.weight), group)
-                return output if layer.bias is None else output + layer.bias
+                    input = split(input, -1, group)
+                return self._summed(F.linear(input, layer.weight), layer.bias, group)
 
             layer.forward = multiply
         elif isinstance(module, Embedding):
@@ -138,7 +137,7 @@ class RowwiseParallel(ParallelStyle):
                     found = found.masked_fill(outside.unsqueeze(-1), 0)
                 else:
                     found = zeros(*input.shape, layer.weight.shape[1], dtype=layer.weight.dtype)
-                return self._summed(found, group)
+                return self._summed(found, None, group)
 
             layer.forward = look_up
         else:
@@ -148,11 +147,13 @@ class RowwiseParallel(ParallelStyle):
             )
         return module
 
-    def _summed(self, output: Tensor, group: Any) -> Tensor:
-        summed: Tensor = _Sum.apply(output, group)
+    def _summed(self, output: Tensor, bias: Tensor | None, group: Any) -> Tensor:
+        total = summed(output, group)
+        if bias is not None:  # of the whole: each process has the whole of its gradient
+            total = total + bias
         if isinstance(self.output_layouts, Shard):
-            summed = _Split.apply(summed, self.output_layouts.dim, group)
-        return summed
+            total = split(total, self.output_layouts.dim, group)
+        return total
 
 
 def parallelize_module(
@@ -208,108 +209,3 @@ def _divide(module: Module, name: str, parameter: Tensor, mesh: Any, dim: int | 
     module._parameters[name] = sharded_parameter(
         part.to_local(), mesh, [placement], parameter.shape, parameter.requires_grad
     )
-
-
-def _whole(input: Tensor, layout: Placement, group: Any, sums: bool) -> Tensor:
-    """Return the whole of an input; `sums`: the processes' gradients of it are summands."""
-    if isinstance(layout, Shard):
-        gathered: Tensor = _Gather.apply(input, layout.dim, group, sums)
-        return gathered
-    copied: Tensor = _Copy.apply(input, group)
-    return copied
-
-
-def _laid_out(output: Tensor, dim: int, layout: Placement, group: Any) -> Tensor:
-    """Return an output that is divided along `dim` as it is asked for."""
-    if layout in (Shard(dim), Shard(output.ndim + dim)):
-        return output
-    whole: Tensor = _Gather.apply(output, dim, group, False)
-    if isinstance(layout, Shard):
-        whole = _Split.apply(whole, layout.dim, group)
-    return whole
-
-
-# --- functions whose derivatives are collectives ----------------------------------------------
-
-
-class _Copy(Function):
-    """The same tensor; its gradient is the sum over the processes."""
-
-    @staticmethod
-    def forward(ctx: Any, input: Tensor, group: Any) -> Tensor:
-        ctx.group = group
-        return input.view_as(input)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Any:
-        return _sum(gradient, ctx.group), None
-
-
-class _Sum(Function):
-    """The sum over the processes; its gradient is the same in all of them."""
-
-    @staticmethod
-    def forward(ctx: Any, input: Tensor, group: Any) -> Tensor:  # noqa: ARG004
-        return _sum(input, group)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Any:  # noqa: ARG004
-        return gradient, None
-
-
-class _Split(Function):
-    """The part of a whole that this process has; the gradient is brought together."""
-
-    @staticmethod
-    def forward(ctx: Any, input: Tensor, dim: int, group: Any) -> Tensor:
-        ctx.dim, ctx.group = dim, group
-        return _part(input, dim, group)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Any:
-        return _gather(gradient, ctx.dim, ctx.group)[0], None, None
-
-
-class _Gather(Function):
-    """The whole of which each has a part; of its gradient, or the sum of these, each takes its part."""
-
-    @staticmethod
-    def forward(ctx: Any, input: Tensor, dim: int, group: Any, sums: bool) -> Tensor:
-        ctx.dim, ctx.group, ctx.sums, ctx.size = dim, group, sums, input.shape[dim]
-        whole, lengths = _gather(input, dim, group)
-        ctx.start = sum(lengths[: c10d.get_rank(group)])
-        return whole
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Any:
-        whole = _sum(gradient, ctx.group) if ctx.sums else gradient
-        return whole.narrow(ctx.dim, ctx.start, ctx.size), None, None, None
-
-
-def _sum(tensor: Tensor, group: Any) -> Tensor:
-    total = tensor.detach().clone()
-    c10d.all_reduce(total, group=group)
-    return total
-
-
-def _part(tensor: Tensor, dim: int, group: Any) -> Tensor:
-    start, count = Shard(dim).rows(
-        tensor.shape[dim], c10d.get_world_size(group), c10d.get_rank(group)
-    )
-    return tensor.narrow(dim, start, count).clone()
-
-
-def _gather(tensor: Tensor, dim: int, group: Any) -> tuple[Tensor, list[int]]:
-    """Return the parts of all processes, one after the other, and how long each is."""
-    size = c10d.get_world_size(group)
-    lengths = [0] * size
-    c10d.all_gather_object(lengths, tensor.shape[dim], group)
-    rows = tensor.detach().movedim(dim, 0).contiguous()
-    most = max(lengths)
-    if rows.shape[0] < most:
-        rest = zeros(most - rows.shape[0], *rows.shape[1:], dtype=rows.dtype, device=rows.device)
-        rows = cat([rows, rest])
-    everything = empty(size * most, *rows.shape[1:], dtype=rows.dtype, device=rows.device)
-    c10d.all_gather_into_tensor(everything, rows, group=group)
-    parts = [everything[i * most : i * most + length] for i, length in enumerate(lengths)]
-    return cat(parts).movedim(0, dim).contiguous(), lengths

@@ -267,31 +267,31 @@ DERIVATIVES = [
     derivative(
         "convolution",
         input=lambda g, input_shape, weight, stride, padding, dilation, groups: convolution_input(
-            g, weight.conj(), tuple(input_shape[2:]), stride, padding, dilation, groups
+            g, weight._conj(), tuple(input_shape[2:]), stride, padding, dilation, groups
         ),
         weight=lambda g, input, weight_shape, stride, padding, dilation, groups: convolution_weight(
-            input.conj(), g, tuple(weight_shape[2:]), stride, padding, dilation, groups
+            input._conj(), g, tuple(weight_shape[2:]), stride, padding, dilation, groups
         ),
         bias=_bias_gradient,
     ),
     derivative(
         "convolution_input",
         gradient=lambda g, weight, stride, padding, dilation, groups: convolution(
-            g, weight.conj(), None, stride, padding, dilation, groups
+            g, weight._conj(), None, stride, padding, dilation, groups
         ),
         weight=lambda g, gradient, weight_shape, stride, padding, dilation, groups: (
             convolution_weight(
-                g, gradient.conj(), tuple(weight_shape[2:]), stride, padding, dilation, groups
+                g, gradient._conj(), tuple(weight_shape[2:]), stride, padding, dilation, groups
             )
         ),
     ),
     derivative(
         "convolution_weight",
         input=lambda g, gradient, input_shape, stride, padding, dilation, groups: convolution_input(
-            gradient.conj(), g, tuple(input_shape[2:]), stride, padding, dilation, groups
+            gradient._conj(), g, tuple(input_shape[2:]), stride, padding, dilation, groups
         ),
         gradient=lambda g, input, stride, padding, dilation, groups: convolution(
-            input.conj(), g, None, stride, padding, dilation, groups
+            input._conj(), g, None, stride, padding, dilation, groups
         ),
     ),
 ]

@@ -19,6 +19,7 @@ from tensorplug.core.plugins import (
     discovery,
     entry_points,
     manager,
+    quarantined_fusers,
     quarantined_kernels,
 )
 from tensorplug.core.plugins.discovery import Quarantined
@@ -70,6 +71,14 @@ def report() -> dict[str, Any]:
         "kernels": [
             {"plugin": entry.plugin, "reason": f"not used: {entry.error}", "wrong": True}
             for entry in quarantined_kernels()
+        ]
+        + [
+            {
+                "plugin": entry.plugin,
+                "reason": f"the fuser {entry.name!r} is not used: {entry.error}",
+                "wrong": True,
+            }
+            for entry in quarantined_fusers()
         ]
         + [
             {"plugin": entry.plugin, "reason": str(entry), "wrong": entry.misspelt}

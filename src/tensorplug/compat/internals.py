@@ -339,7 +339,6 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     "torch.utils.collect_env": {
         "get_pretty_env_info": show, "main": lambda: sys.stdout.write(f"{show()}\n")
     },
-    "torch.utils._python_dispatch": {"is_traceable_wrapper_subclass": no},
     "torch.utils._sympy.numbers": {"IntInfinity": float, "int_oo": math.inf},
     "torch.utils._sympy.value_ranges": {"ValueRanges": ValueRanges},
 }  # fmt: skip

@@ -24,10 +24,7 @@ BUILT = (
 )
 PIPES = "torch gave up data pipes as well; use a Dataset or IterableDataset"
 CAPTURED = "tensorplug has no graphs of device calls and marks no ranges in a vendor's tools"
-BELOW = (
-    "tensorplug has no dispatch below autograd to stand in; torch.overrides.TorchFunctionMode sees the calls "
-    "of a program, torch.profiler those of kernels, in backward too"
-)
+MASKED = "torch calls it a prototype; the functions of tp.masked take the mask as an argument"
 PENDING = "it is not there yet"
 
 _SHARDING = (
@@ -38,8 +35,7 @@ _SHARDING = (
     "register_fsdp_forward_method share_comm_ctx"
 )
 _COLLECTIVES = (
-    "BackendConfig all_gather_coalesced all_reduce_coalesced split_group ProcessGroupGloo ProcessGroupNCCL "
-    "Store TCPStore FileStore HashStore PrefixStore rendezvous Reducer AllreduceOptions _coalescing_manager "
+    "BackendConfig shrink_group ProcessGroupGloo ProcessGroupNCCL Reducer AllreduceOptions "
     "_object_to_tensor _tensor_to_object"
 )
 _QUANTIZERS = (
@@ -109,10 +105,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "context_parallel implicit_replication local_map register_sharding",
     ),
     "torch.distributed.tensor.experimental._attention": (COLLECTIVES, "set_rotate_method"),
-    "torch.distributed.tensor.placement_types": (
-        COLLECTIVES,
-        "Partial Placement Replicate Shard _StridedShard",
-    ),
+    "torch.distributed.tensor.placement_types": (COLLECTIVES, "_StridedShard"),
     "torch.distributed.tensor.parallel": (
         COLLECTIVES,
         (
@@ -125,7 +118,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         (
             "CheckpointException FileSystemReader FileSystemWriter HuggingFaceStorageReader "
             "HuggingFaceStorageWriter DefaultLoadPlanner DefaultSavePlanner LoadPlan LoadPlanner Metadata "
-            "SavePlan SavePlanner StorageReader StorageWriter async_save load load_state_dict save "
+            "SavePlan SavePlanner StorageReader StorageWriter load_state_dict "
             "save_state_dict load_sharded_optimizer_state_dict"
         ),
     ),
@@ -230,18 +223,13 @@ REFUSALS: dict[str, tuple[str, str]] = {
     },
     "torch.autograd.profiler": (CAPTURED, "emit_itt emit_nvtx load_nvprof"),
     "torch.autograd.profiler_legacy": (CAPTURED, "profile"),
-    "torch.utils._python_dispatch": (
-        BELOW,
-        "TorchDispatchMode BaseTorchDispatchMode transform_subclass return_and_correct_aliasing",
-    ),
     # --- numbers of few bits ---
     "torch": (
-        QUANTIZED,
+        f"{QUANTIZED}; sparse tensors are COO or CSR",
         (
-            "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor "
-            "_grouped_mm _scaled_mm "
-            "sparse_coo_tensor sparse_csr_tensor Event Stream "
-            "sparse_csc_tensor sparse_coo sparse_csr sparse_csc PyTorchFileReader"
+            "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor _grouped_mm "
+            "_scaled_mm PyTorchFileReader sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor sparse_csc "
+            "sparse_csc_tensor"
         ),
     ),
     "torch.ao.quantization": (QUANTIZED, _QUANTIZERS),
@@ -318,25 +306,8 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.utils.data": (PIPES, "DFIterDataPipe DataChunk IterDataPipe MapDataPipe"),
     "torch.fx._pytree": (PENDING, "register_pytree_flatten_spec tree_flatten_spec"),
     "torch.fx.passes.infra.pass_base": (PENDING, "PassResult"),
-    "torch.sparse": (PENDING, "addmm mm spdiags sum"),
-    "torch.utils.flop_counter": (PENDING, "FlopCounterMode"),
-    "torch.distributions": (
-        PENDING,
-        (
-            "HalfCauchy LKJCholesky LowRankMultivariateNormal Multinomial NegativeBinomial VonMises Wishart "
-            "biject_to transform_to"
-        ),
-    ),
-    "torch.distributions.constraints": (PENDING, "cat multinomial positive_semidefinite stack"),
-    "torch.distributions.transforms": (
-        PENDING,
-        (
-            "CatTransform CorrCholeskyTransform CumulativeDistributionTransform PositiveDefiniteTransform "
-            "StackTransform"
-        ),
-    ),
-    "torch.utils": (PENDING, "swap_tensors"),
-    "torch.utils.checkpoint": (PENDING, "get_device_states set_device_states"),
+    "torch.sparse": (PENDING, "spdiags"),
+    "torch.masked": (MASKED, "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor"),
     "torch._utils": (PENDING, "_rebuild_parameter _rebuild_tensor_v2"),
     "torch._tensor": (PENDING, "_rebuild_from_type_v2"),
     "torch.utils.data.graph": (PIPES, "traverse_dps"),

@@ -17,10 +17,10 @@ Argument = Any
 _SIDE_EFFECTS: set[Any] = set()
 
 
-def has_side_effect(function: Callable[..., Any]) -> Callable[..., Any]:
+def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Keep calls of a function in graphs whether or not their results are used; return it."""
-    _SIDE_EFFECTS.add(function)
-    return function
+    _SIDE_EFFECTS.add(fn)
+    return fn
 
 
 def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:

@@ -11,6 +11,7 @@ Chen et al., "Training Deep Nets with Sublinear Memory Cost" (2016).
 from __future__ import annotations
 
 import contextlib
+import importlib
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -26,6 +27,7 @@ from tensorplug.autograd.transforms.pytree import tree_flatten, tree_unflatten
 from tensorplug.core import Tensor
 from tensorplug.core.contexts import Block, Context, Steps, declare, thread
 from tensorplug.core.device import generator
+from tensorplug.core.device.device import Device
 from tensorplug.core.dispatch.layers import recording
 
 __all__ = [
@@ -34,9 +36,11 @@ __all__ = [
     "checkpoint",
     "checkpoint_sequential",
     "detach_variable",
+    "get_device_states",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
+    "set_device_states",
 ]
 
 Contexts = Callable[[], tuple[AbstractContextManager[Any], AbstractContextManager[Any]]]
@@ -112,6 +116,56 @@ class _RandomStates:
             return self.states, now
 
         return Block(steps)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """Return the devices beside the host on which tensors are, and where their random numbers stand.
+
+    Parameters
+    ----------
+    *args
+        Tensors, and containers of them.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> get_device_states(tp.ones(2))
+    ([], [])
+    """
+    devices = {
+        leaf.device: generator.generator_of(leaf.device)
+        for leaf in tree_flatten(args)[0]
+        if isinstance(leaf, Tensor) and leaf.device.index is not None
+    }
+    return [device.index or 0 for device in devices], [
+        found.get_state() for found in devices.values()
+    ]
+
+
+def set_device_states(
+    devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
+) -> None:
+    """Have the random numbers of devices go on where :func:`get_device_states` found them.
+
+    Parameters
+    ----------
+    devices : sequence of int
+        Their indices.
+    states : sequence of Tensor
+        Where each stood.
+    device_type : str, optional
+        By default the device type beside the CPU.
+    """
+    if not devices:
+        return
+    kind = device_type
+    if kind is None:
+        found = importlib.import_module("tensorplug.accelerator").current_accelerator()
+        if found is None:
+            raise RuntimeError("set_device_states(): there is no device beside the CPU")
+        kind = str(found.type)
+    for index, state in zip(devices, states, strict=True):
+        generator.generator_of(Device(kind, index)).set_state(state)
 
 
 # --- without reentrance -----------------------------------------------------------------------

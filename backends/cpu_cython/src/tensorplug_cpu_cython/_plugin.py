@@ -9,6 +9,7 @@ from typing import Any
 from tensorplug.plugin import (
     Advice,
     DeferredKernels,
+    Fuser,
     Kernel,
     KernelTable,
     RuntimeExtension,
@@ -39,6 +40,7 @@ from .kernels import (
     strided,
     triangles,
 )
+from .pointwise_regions import PointwiseFuser
 
 FAMILIES = (
     copying,
@@ -147,6 +149,17 @@ class CythonPlugin:
             DeferredKernels("nn", _of_networks),
             DeferredKernels("optim", _of_optimizers),
         ]
+
+    @hookimpl
+    def tensorplug_fusers(self) -> Iterable[Fuser]:
+        """Return what runs parts of compiled programs."""
+        found: list[Fuser] = [PointwiseFuser()]
+        if library.onednn is not None:
+            from .convolution_regions import ConvolutionFuser
+            from .linear_regions import LinearFuser
+
+            found += [ConvolutionFuser(), LinearFuser()]
+        return found
 
     @hookimpl
     def tensorplug_runtime_extensions(self) -> Iterable[RuntimeExtension]:

@@ -342,6 +342,13 @@ cdef class Binary:
                     return result
         return evaluate((input, other), self.loops, self.output, out, self.parameters, self.grain, self.fallback)
 
+    def loop(self, int number):
+        """Return the address of the loop of a type, 0 for none, the result's type, numbers and grain."""
+        return (
+            <size_t> self.loops[number], number if self.output < 0 else self.output,
+            tuple([self.parameters[i] for i in range(4)]), self.grain,
+        )
+
 
 cdef class Unary:
     """A pointwise op of one array, with up to four numbers."""
@@ -372,6 +379,12 @@ cdef class Unary:
                 if result is not None:
                     return result
         return evaluate((input,), self.loops, -1, out, self.parameters, self.grain, self.fallback)
+
+    def loop(self, int number):
+        """Return the address of the loop of a type, 0 for none, the result's type, numbers and grain."""
+        return (
+            <size_t> self.loops[number], number, tuple([self.parameters[i] for i in range(4)]), self.grain,
+        )
 
 
 cdef class Division(Binary):
@@ -415,6 +428,16 @@ memset(none, 0, sizeof(none))
 def choose(condition, input, other):
     """Return `input` where the condition is true, else `other`."""
     return evaluate((condition, input, other), choose_loops, -1, None, none, 16384, numpy.where, 1)
+
+
+def choosing_loop(int number):
+    """Return the address of the loop that chooses between arrays of a type, 0 for none."""
+    return <size_t> choose_loops[number]
+
+
+def casting_loop(int number, int target):
+    """Return the address of the loop from one type to another, 0 for none."""
+    return <size_t> (clone_loops[number] if number == target else kernels.cast[number][target])
 
 
 def cast(input, np.dtype to):

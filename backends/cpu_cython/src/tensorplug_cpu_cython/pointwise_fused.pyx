@@ -101,6 +101,11 @@ cdef class Fused:
         return evaluate(arrays, self.loops, self.output, out, parameters, self.grain, None)
 
 
+    def loop(self, int number):
+        """Return the address of the loop of a type, 0 for none, the result's type, numbers and grain."""
+        return <size_t> self.loops[number], number if self.output < 0 else self.output, (), self.grain
+
+
 def names():
     """Return the names of the ops that there are loops for."""
     return list(_NUMBERS)

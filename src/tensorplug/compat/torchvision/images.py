@@ -147,7 +147,7 @@ def _gray(image: Any, wanted: str) -> Any:
     pixels = np.array(image.convert("RGBA")).astype(np.int32)
     red, green, blue, alpha = np.moveaxis(pixels, -1, 0)
     gray = np.where(
-        (red == green) & (red == blue), red, (9794 * red + 19235 * green + 3739 * blue) >> 15
+        (red == green) & (red == blue), red, (9794 * red + 19234 * green + 3740 * blue) >> 15
     )
     return (gray if wanted == "L" else np.stack([gray, alpha], -1)).astype(np.uint8)
 

@@ -11,6 +11,7 @@ from tensorplug.plugin import KernelTable
 from .. import pointwise
 from .._dtypes import FLOATS
 from ..pointwise_fused import Fused
+from ..pointwise_regions import with_loop
 
 _PLAIN = ("silu", "logsigmoid", "mish", "hardsigmoid", "hardswish")
 _WITH_NUMBERS = ("leaky_relu", "elu", "softplus", "hardtanh", "threshold")
@@ -36,8 +37,12 @@ def build(table: KernelTable) -> None:
         table.add(name, pointwise.Unary(_LOOPS.get(name, name)).call, dtypes=FLOATS, out=True)
     for name in _WITH_NUMBERS:
         table.add(name, _with_numbers(name), dtypes=FLOATS, out=True)
-    forms = {"none": pointwise.Unary("gelu").call, "tanh": pointwise.Unary("gelu_tanh").call}
-    table.add("gelu", lambda input, approximate: forms[approximate](input), dtypes=FLOATS)
+    forms = {"none": pointwise.Unary("gelu"), "tanh": pointwise.Unary("gelu_tanh")}
+    gelu = with_loop(
+        lambda input, approximate: forms[approximate].call(input),
+        lambda input, approximate: (forms[approximate], (input,), ()),
+    )
+    table.add("gelu", gelu, dtypes=FLOATS)
     slopes = {
         "none": pointwise.Binary("gelu_gradient").call,
         "tanh": pointwise.Binary("gelu_tanh_backward").call,
@@ -73,8 +78,12 @@ def build(table: KernelTable) -> None:
 
 def _shrinking(name: str) -> Any:
     """Return a kernel of (array…, lambd)."""
-    call = Fused(name).call
-    return lambda *arguments: call(arguments[:-1], arguments[-1:])
+    loop = Fused(name)
+    call = loop.call
+    return with_loop(
+        lambda *arguments: call(arguments[:-1], arguments[-1:]),
+        lambda *arguments: (loop, arguments[:-1], arguments[-1:]),
+    )
 
 
 def _halves(array: Any, dim: int) -> tuple[Any, Any]:
@@ -99,7 +108,9 @@ def _with_numbers(name: str) -> Any:
             loop = loops[key] = pointwise.Unary(name, None, numbers).call
         return loop(input, out)
 
-    return kernel
+    return with_loop(
+        kernel, lambda input, *numbers: (pointwise.Unary(name, None, numbers), (input,), ())
+    )
 
 
 def _slope_with_numbers(name: str) -> Any:
@@ -115,4 +126,6 @@ def _slope_with_numbers(name: str) -> Any:
             loop = loops[key] = pointwise.Binary(name, None, numbers).call
         return loop(g, input)
 
-    return kernel
+    return with_loop(
+        kernel, lambda g, input, *numbers: (pointwise.Binary(name, None, numbers), (g, input), ())
+    )

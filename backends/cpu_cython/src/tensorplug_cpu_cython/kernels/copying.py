@@ -8,6 +8,7 @@ from tensorplug.plugin import DType, KernelTable
 
 from .. import pointwise
 from .._dtypes import NATIVES
+from ..pointwise_regions import with_loop
 
 
 def build(table: KernelTable) -> None:
@@ -18,3 +19,5 @@ def build(table: KernelTable) -> None:
     @table.kernel()
     def cast(input: Any, dtype: DType) -> Any:
         return pointwise.cast(input, NATIVES[dtype])
+
+    with_loop(cast, lambda *arguments: (pointwise.cast, arguments[:1], ()))

@@ -11,6 +11,7 @@ from tensorplug.plugin import KernelTable, dtype_named
 
 from .._dtypes import FLOATS, NATIVES, NUMBERED
 from ..pointwise_fused import Fused
+from ..pointwise_regions import with_loop
 
 _finfo: Any = ml_dtypes.finfo
 _LARGEST = {NATIVES[dtype]: float(_finfo(NATIVES[dtype]).max) for dtype in FLOATS}
@@ -50,8 +51,7 @@ def build(table: KernelTable) -> None:
     def lerp(input: Any, end: Any, weight: Any, out: Any = None) -> Any:
         if isinstance(weight, np.ndarray):
             return interpolated((input, end, weight), (), out)
-        near = -0.5 < weight < 0.5
-        return nearer((input, end), (weight if near else weight - 1, near), out)
+        return nearer((input, end), _weight(weight), out)
 
     @table.kernel("addcmul", dtypes=FLOATS, out=True)
     def addcmul(input: Any, tensor1: Any, tensor2: Any, value: float, out: Any = None) -> Any:
@@ -95,6 +95,29 @@ def build(table: KernelTable) -> None:
         )
         return replaced((input,), numbers, out)
 
+    loops = {name: Fused(name) for name in ("add_scaled", "lerp", "lerp_tensor", "clamp_numbers")}
+    with_loop(
+        add_scaled, lambda input, other, alpha: (loops["add_scaled"], (input, other), (alpha,))
+    )
+    with_loop(
+        lerp,
+        lambda input, end, weight: (
+            (loops["lerp"], (input, end), _weight(weight))
+            if weight.__class__ in _NUMBERS
+            else (loops["lerp_tensor"], (input, end, weight), ())
+        ),
+    )
+    with_loop(addcmul, _of_three("addcmul"))
+    with_loop(addcdiv, _of_three("addcdiv"))
+    bounded: Any = ((clamp, _are_numbers), (clamp_whole, _are_exact))
+    for kernel, fit in bounded:
+        with_loop(
+            kernel,
+            lambda input, min, max, fit=fit: (
+                (loops["clamp_numbers"], (input,), (min, max)) if fit(min, max) else None
+            ),
+        )
+
     @table.kernel("logit", dtypes=FLOATS, out=True)
     def logit(input: Any, eps: float | None, out: Any = None) -> Any:
         return logit_of((input,), _ENDLESS if eps is None else (eps, 1 - eps), out)
@@ -104,14 +127,32 @@ def build(table: KernelTable) -> None:
         return logit_slope((g, input), _ENDLESS if eps is None else (eps, 1 - eps))
 
 
+def _weight(weight: Any) -> tuple[float, bool]:
+    """Return the distance from the nearer end, and whether that is the first one."""
+    near = -0.5 < weight < 0.5
+    return weight if near else weight - 1, near
+
+
 def _of_one(name: str) -> Any:
-    call = Fused(name).call
-    return lambda input, out=None: call((input,), (), out)
+    loop = Fused(name)
+    call = loop.call
+    return with_loop(
+        lambda input, out=None: call((input,), (), out), lambda input: (loop, (input,), ())
+    )
 
 
 def _of_two(name: str) -> Any:
-    call = Fused(name).call
-    return lambda input, other, out=None: call((input, other), (), out)
+    loop = Fused(name)
+    call = loop.call
+    return with_loop(
+        lambda input, other, out=None: call((input, other), (), out),
+        lambda input, other: (loop, (input, other), ()),
+    )
+
+
+def _of_three(name: str) -> Any:
+    loop = Fused(name)
+    return lambda input, first, second, value: (loop, (input, first, second), (value,))
 
 
 def _of_two_or_a_number(name: str) -> Any:

@@ -112,6 +112,8 @@ def ormqr(input: Array, tau: Array, other: Array, left: bool, transpose: bool) -
     compact = np.broadcast_to(input, (*batch, *input.shape[-2:]))[..., : tau.shape[-1]]
     factors = np.broadcast_to(tau, (*batch, tau.shape[-1]))
     others = np.broadcast_to(other, result.shape)
+    if not (tau.shape[-1] and result.size):  # no reflectors; LAPACK wants some
+        return others.copy()
     for place in np.ndindex(*batch):
         result[place] = routine(side, trans, compact[place], factors[place], others[place], room)[0]
     return result
@@ -372,9 +374,19 @@ def pivots_to_permutation(pivots: Array, m: int) -> Array:
     return order
 
 
+def linalg_check_errors(info: Array, name: str, what: str) -> Array:
+    """Raise if LAPACK's `info` is not zero for a matrix, else return a copy."""
+    if info.any():
+        number = int(np.flatnonzero(info)[0])
+        where = f"(Batch element {number}): " if info.ndim else ""
+        raise LinAlgError(f"{name}: {where}{what.format(int(info.reshape(-1)[number]))}")
+    return info.copy()
+
+
 _KERNELS: dict[str, Callable[..., Any]] = {
     kernel.__name__: kernel
     for kernel in (
+        linalg_check_errors,
         linalg_cholesky_ex,
         linalg_det,
         linalg_eig,

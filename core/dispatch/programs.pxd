@@ -1,15 +1,15 @@
 cimport cython
 
-from tensorplug.core.dispatch.keys cimport DispatchKey
+from .keys cimport DispatchKey
 
 
 cdef class Program:
     cdef public list steps, constants, kernels
     cdef public object fresh, result
     cdef public Py_ssize_t index
-    cdef public bint shape_free, identity, swap
+    cdef public bint shape_free, identity, reads_layout, swap
 
-    @cython.locals(values=list, key=DispatchKey, index=Py_ssize_t, step=tuple, operands=tuple)
+    @cython.locals(values=list, key=DispatchKey, index=Py_ssize_t, step=tuple, operands=tuple, dead=tuple, place=Py_ssize_t)
     cpdef run(self, list inputs)
 
 

@@ -1,33 +1,31 @@
-"""Programs: formulas traced to kernel calls on raw arrays.
+"""Programs: formulas of derivatives and bodies of composites, traced to kernel calls on raw arrays.
 
-In a plain backward nothing is recorded, so a formula needs no tensors. It runs once on meta tensors while
-a layer traces the ops it calls; the trace, a :class:`Program`, is replayed with raw arrays through the
-kernel tables from then on. A formula that cannot be traced (it looks at data, or writes in place) runs
-as it is, on tensors (:mod:`.evaluation`).
+Where nothing is recorded, in a plain backward say, ops need no tensors between them. A function of ops runs
+once on meta tensors while a layer traces the ops it calls; the trace, a :class:`Program`, is replayed with
+raw arrays through the kernel tables from then on. What cannot be traced (it looks at data, writes in place,
+draws random numbers) runs as it is, on tensors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tensorplug.core.device.device import META
-from tensorplug.core.device.dtypes import FLOATING, DType
-from tensorplug.core.device.meta import results
-from tensorplug.core.dispatch import execution, layers, op_registry
-from tensorplug.core.dispatch.keys import DispatchKey, dispatch_key
-from tensorplug.core.dispatch.layers import Layer
-from tensorplug.core.dispatch.op import Delegated, Op
-from tensorplug.core.dispatch.state import dispatch_state
-from tensorplug.core.tensor.base import TensorBase, new_tensor
-
-from .derivatives import Formula
+from ..device.device import META, Device
+from ..device.dtypes import FLOATING, DType
+from ..device.meta import results
+from ..tensor.base import TensorBase, new_tensor
+from . import execution, layers, op_registry
+from .keys import DispatchKey, dispatch_key
+from .layers import Layer
+from .op import Delegated, Op
+from .state import dispatch_state
 
 NUMBERS = (bool, int, float, complex)
 
 
 class Untraceable(Exception):
-    """A formula does what cannot be traced."""
+    """A function does what cannot be traced."""
 
 
 class Program:
@@ -35,28 +33,33 @@ class Program:
 
     Attributes
     ----------
-    steps : list of (key, op index, operands)
-        The operands are indices into the list of values, or nested lists of indices.
+    steps : list of (key, op index, operands, dead)
+        The operands are indices into the list of values, or nested lists of indices; `dead` are the
+        indices of what no later step needs.
     constants : list
         Plain values that follow the inputs in the list of values.
     result : int
         The index of the result, or a list of indices.
     fresh : bool or list of bool
         Whether the result's memory belongs to nobody else; of a list of results, each one's.
+    reads_layout : bool
+        Of a body: whether it holds for contiguous arrays alone.
     shape_free : bool
         Whether every step is pointwise, so that the program holds for all shapes.
     """
 
     __slots__ = (
-        "constants", "fresh", "identity", "index", "kernels", "result", "shape_free", "steps", "swap",
+        "constants", "fresh", "identity", "index", "kernels", "reads_layout", "result", "shape_free", "steps",
+        "swap",
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.steps: list[tuple[DispatchKey, int, Any]] = []
+        self.steps: list[tuple[DispatchKey, int, Any, Any]] = []
         self.constants: list[Any] = []
         self.result: Any = None
         self.fresh: bool | list[bool] = False
         self.shape_free = True
+        self.reads_layout = False
         # The two shapes of most programs have a shorter way: returning the first input, and one call
         # on the two inputs (in that order, or swapped).
         self.identity = False
@@ -75,7 +78,7 @@ class Program:
         values = [*inputs, *self.constants]
         append = values.append
         for step in self.steps:
-            key, index, operands = step
+            key, index, operands, dead = step
             kernel = key.kernels[index]
             if len(operands) == 2:
                 a, b = operands
@@ -89,6 +92,8 @@ class Program:
                 append(
                     kernel(*[values[a] if type(a) is int else _gather(values, a) for a in operands])
                 )
+            for place in dead:
+                values[place] = None
         result = self.result
         return values[result] if type(result) is int else _gather(values, result)
 
@@ -110,17 +115,25 @@ class _Output:
         self.index = index
         self.number = number
 
+    def __repr__(self) -> str:
+        return f"{self.index}.{self.number}"
+
 
 class _Tracer(Layer):
-    """Traces the ops that a formula calls on meta tensors."""
+    """Traces the ops that a function calls on meta tensors."""
 
-    name = "formula tracer"
+    name = "tracer of programs"
     order = 1000
     nested = True
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: Device, body: bool = False) -> None:
         self.device = device
+        self.body = body
         self.program = Program()
+        self.told: list[Any] = []  # of each constant: what tells it from others
+        self.tables: set[int] = set()  # the places of arrays among the constants
+        # Of values whose memory may be another's: whose.
+        self.shared: dict[int, frozenset[Any]] = {}
         self.places: dict[int, Any] = {}
         self.kept: list[Any] = []
         self.count = 0
@@ -130,21 +143,28 @@ class _Tracer(Layer):
     def __call__(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
     ) -> Any:
-        if "out" in kwargs or op.inplace_of is not None or (op.reads_layout and not op.layout):
-            # A copy to another device, or in other strides, is no kernel; as_strided counts from the start of
-            # the memory, and where in it an array begins only the array tells.
+        if "out" in kwargs or op.inplace_of is not None:
+            raise Untraceable(op.name)
+        if op.reads_layout and not op.layout:
+            # A copy to another device is no kernel; as_strided counts from the start of the memory, and where
+            # in it an array begins only the array tells. A copy in given strides is one.
+            if op.view or not self.body:
+                raise Untraceable(op.name)
+            self.program.reads_layout = True
+        if op.random or op.writes or op.updates or "seed" in op.names:
             raise Untraceable(op.name)
         if op.kind == "composite" and not self._served(op, args, kwargs):
             return proceed(*args, **kwargs)
         if op.kind == "composite":
             with self.active():
-                result = self._note_composite(op, args, kwargs)
-            return proceed(*args, **kwargs) if result is NotImplemented else result
+                return self._note_composite(op, args, kwargs)
         with self.active():
             spec = op.function(*args, **kwargs)
         if type(spec) is Delegated:
             return spec.result
         if any(shape is None for shape, _ in spec.outputs):
+            raise Untraceable(op.name)
+        if spec.key.device is not META:  # a tensor of its own on another device
             raise Untraceable(op.name)
         key = dispatch_key(self.device, spec.key.dtype)
         raw, _ = execution.unwrap(op, spec.values, spec.key)
@@ -156,7 +176,9 @@ class _Tracer(Layer):
             )
         ]
         self._note(op, key, spec.values, outputs)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+        if len(outputs) == 1:
+            return outputs[0]
+        return tuple(outputs) if op.named is None else op.named(*outputs)
 
     def _served(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         if op.reads_layout:  # meta tensors do not share strides with the arrays to come
@@ -171,17 +193,19 @@ class _Tracer(Layer):
         )
 
     def _note_composite(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        values = op.arguments(args, kwargs)
+        if type(values) is Delegated:
+            return values.result
         with layers.isolated():
-            values = op.arguments(args, kwargs)
-            if type(values) is Delegated:  # another op's, which comes by itself
-                return NotImplemented
             output = op.decompose(values)
         first = op_registry.first_tensor(values)
         assert first is not None
         outputs = list(output) if isinstance(output, tuple) else [output]
         fresh = [new_tensor(t._array, t._key, t._shape) for t in outputs]
         self._note(op, dispatch_key(self.device, first._key.dtype), values, fresh)
-        return fresh[0] if not isinstance(output, tuple) else tuple(fresh)
+        if not isinstance(output, tuple):
+            return fresh[0]
+        return tuple(fresh) if op.named is None else op.named(*fresh)
 
     def _note(self, op: Op, key: DispatchKey, values: tuple[Any, ...], outputs: list[Any]) -> None:
         numbers = op.pointwise
@@ -189,7 +213,7 @@ class _Tracer(Layer):
         program = self.program
         index = self.count
         self.count += 1
-        program.steps.append((key, op.index, operands))
+        program.steps.append((key, op.index, operands, ()))
         for number, output in enumerate(outputs):
             self.kept.append(output)
             self.places[id(output)] = index if len(outputs) == 1 else _Output(index, number)
@@ -202,6 +226,37 @@ class _Tracer(Layer):
             fresh = not (op.view or op.returns_argument)
         if fresh:
             self.fresh.add(index)
+        if op.view or op.returns_argument or op.layout:
+            self.shared[index] = frozenset().union(*[self.memory(one) for one in operands])
+
+    def memory(self, place: Any) -> frozenset[Any]:
+        """Return what tells whose memory a value may have: the places of values that were new."""
+        if isinstance(place, list):
+            return frozenset().union(*[self.memory(one) for one in place])
+        if isinstance(place, _Output):
+            return self.shared.get(place.index, frozenset(((place.index, place.number),)))
+        if place < 0 and place not in self.tables:
+            return frozenset()
+        return self.shared.get(place, frozenset((place,)))
+
+    def on_hidden(self, what: str) -> None:
+        """Refuse what tensors without data do not show."""
+        raise Untraceable(what)
+
+    on_opaque = on_hidden
+
+    def on_layout(self) -> None:
+        """Note that the body asked how an array lies in memory."""
+        self.program.reads_layout = True
+
+    def on_data(self, tensor: Any, array: Any, place: Callable[[Any], Any]) -> None:
+        """Take a tensor that a body makes, of a table of indices say, as a constant."""
+        if self.body and tensor._key.device is META:
+            told = (tensor._key, array.shape, array.tobytes())
+            self.kept.append(tensor)
+            index = self.constant(place(self.device)._array, told)
+            self.places[id(tensor)] = index
+            self.tables.add(index)
 
     def _place(self, value: Any, key: DispatchKey, numbers: bool) -> Any:
         if isinstance(value, TensorBase):
@@ -211,13 +266,17 @@ class _Tracer(Layer):
             return index
         if isinstance(value, (list, tuple)) and any(isinstance(v, TensorBase) for v in value):
             return [self._place(item, key, numbers) for item in value]
+        if isinstance(value, Device):
+            raise Untraceable("a device")
+        told = (type(value), repr(value))
         if numbers and isinstance(value, NUMBERS):
             value = key.scalar(value)
-        return self.constant(value)
+        return self.constant(value, told)
 
-    def constant(self, value: Any) -> Any:
-        """Return the (provisional, negative) place of a plain value."""
+    def constant(self, value: Any, told: Any = None) -> Any:
+        """Return the (provisional, negative) place of a plain value or an array."""
         self.program.constants.append(value)
+        self.told.append(told)
         return -len(self.program.constants)
 
 
@@ -233,8 +292,20 @@ def _of_one_dtype(values: Any, dtype: DType) -> bool:
     return True
 
 
-def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
-    """Trace a formula on arguments like these.
+def _traced(
+    function: Callable[[], Any], tensors: Sequence[Any], device: Device, body: bool = False
+) -> Any:
+    """Return what a function returns, and the tracer of what it called, some tensors being the inputs."""
+    tracer = _Tracer(device, body)
+    for index, tensor in enumerate(tensors):
+        tracer.places[id(tensor)] = index
+    tracer.count = len(tensors)
+    with layers.isolated(), tracer.active(), layers.gradient_off():
+        return function(), tracer
+
+
+def trace(function: Callable[..., Any], arguments: list[Any], device: Device) -> Program:
+    """Trace the formula of a derivative on arguments like these.
 
     Parameters
     ----------
@@ -246,14 +317,9 @@ def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
     Untraceable
         If it cannot be traced.
     """
-    tracer = _Tracer(device)
     tensors = [a for a in arguments if isinstance(a, TensorBase)]
-    for index, tensor in enumerate(tensors):
-        tracer.places[id(tensor)] = index
-    tracer.count = len(tensors)
-    with layers.isolated(), tracer.active(), layers.gradient_off():
-        result = formula.function(*arguments)
-    program = tracer.program
+    result, tracer = _traced(lambda: function(*arguments), tensors, device)
+    program: Program = tracer.program
     items = result if isinstance(result, list) else [result]
     indices: list[Any] = []
     for item in items:
@@ -277,6 +343,36 @@ def trace(formula: Formula, arguments: list[Any], device: Any) -> Program:
     return program
 
 
+def trace_body(
+    body: Callable[[], Any], tensors: Sequence[Any], device: Device
+) -> tuple[Program, Any, Any]:
+    """Trace the body of a composite; return the program, what tells it from others, and the body's result.
+
+    Raises
+    ------
+    Untraceable
+        If it cannot be traced, or returns anything but new tensors, each with memory of its own.
+    """
+    result, tracer = _traced(body, tensors, device, body=True)
+    single = isinstance(result, TensorBase)
+    if not single and not isinstance(result, (tuple, list)):
+        raise Untraceable(f"returns {type(result).__name__}")
+    places: list[Any] = []
+    taken: frozenset[Any] = frozenset(range(len(tensors)))
+    for item in (result,) if single else result:
+        place = tracer.places.get(id(item)) if isinstance(item, TensorBase) else None
+        memory = taken if place is None else tracer.memory(place)
+        if memory & taken or any(isinstance(one, int) and one < 0 for one in memory):
+            raise Untraceable("returns what is not its own")
+        taken |= memory
+        places.append(place)
+    program: Program = tracer.program
+    program.result = places[0] if single else places
+    _settle(program, len(tensors))
+    told = (repr(program.steps), repr(program.result), tracer.told)
+    return program, told, result
+
+
 def _settle(program: Program, inputs: int) -> None:
     """Move the steps' results behind the constants, and constants behind the inputs."""
     constants = len(program.constants)
@@ -290,13 +386,29 @@ def _settle(program: Program, inputs: int) -> None:
             return inputs - position - 1
         return position if position < inputs else position + constants
 
-    program.steps = [
-        (key, index, tuple([final(position) for position in operands]))
-        for key, index, operands in program.steps
-    ]
     program.result = final(program.result)
+    needed = _used(program.result)
+    steps: list[tuple[DispatchKey, int, Any, Any]] = []
+    for number in reversed(range(len(program.steps))):
+        key, index, operands, _ = program.steps[number]
+        operands = tuple([final(position) for position in operands])
+        used = _used(list(operands))
+        made = inputs + constants + number
+        dead = {place for place in used - needed if not inputs <= place < inputs + constants}
+        if made not in needed:
+            dead.add(made)
+        needed |= used
+        steps.append((key, index, operands, tuple(sorted(dead))))
+    program.steps = steps[::-1]
     program.identity = not program.steps and program.result == 0
     if len(program.steps) == 1 and inputs == 2:
-        key, index, operands = program.steps[0]
+        key, index, operands, _ = program.steps[0]
         if operands in ((0, 1), (1, 0)) and program.result == 2:
             program.kernels, program.index, program.swap = key.kernels, index, operands[0] == 1
+
+
+def _used(position: Any) -> set[int]:
+    """Return the indices of the values that a place takes."""
+    if isinstance(position, list):
+        return set().union(*[_used(item) for item in position])
+    return {position.index if isinstance(position, _Output) else position}

@@ -1,0 +1,107 @@
+"""Groups of steps of a program that hang together, with nothing else between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tensorplug.plugin import FusionProgram
+
+
+@dataclass(eq=False)
+class Group:
+    """Steps that could be one region.
+
+    Attributes
+    ----------
+    steps : set of int
+        Their numbers.
+    inputs, made : set of int
+        The places of arrays that go in, and that they make.
+    before, after : int
+        As bits, the steps that they depend on, and that depend on them.
+    """
+
+    steps: set[int]
+    inputs: set[int]
+    made: set[int]
+    before: int
+    after: int
+
+    def outputs(self, program: FusionProgram) -> list[int]:
+        """Return the places of what is needed outside."""
+        return [
+            place
+            for place in sorted(self.made)
+            if place in program.results or not self.steps.issuperset(program.users(place))
+        ]
+
+
+def groups(
+    program: FusionProgram,
+    numbers: Iterable[int],
+    joins: Callable[[int, int], bool],
+    most_steps: int,
+    most_arrays: int,
+    constants: bool = True,
+) -> list[Group]:
+    """Return steps in groups, as large as can be.
+
+    Parameters
+    ----------
+    program : FusionProgram
+    numbers : iterable of int
+        The steps, in order.
+    joins : callable
+        ``joins(place, number)`` says whether a step may be in one group with what makes its argument.
+    most_steps, most_arrays : int
+        How many steps a group may have, and how many arrays that go in or come out.
+    constants : bool
+        Whether constants count among these.
+    """
+    before, after = _relations(program)
+    group_of: dict[int, Group] = {}
+    for number in numbers:
+        step = program.steps[number]
+        assert step is not None
+        group = Group({number}, set(step.inputs), set(step.outputs), before[number], after[number])
+        for place in step.inputs:
+            maker = program.maker(place)
+            other = None if maker is None else group_of.get(maker)
+            if other is None or other is group or not joins(place, number):
+                continue
+            joined = _joined(other, group)
+            if joined is not None and len(joined.steps) <= most_steps:
+                going_in = [p for p in joined.inputs if constants or not program.arrays[p].constant]
+                ends = len(going_in) + len(joined.outputs(program))
+                group = joined if ends <= most_arrays else group
+        for member in group.steps:
+            group_of[member] = group
+    return list(dict.fromkeys(group_of.values()))
+
+
+def _relations(program: FusionProgram) -> tuple[list[int], list[int]]:
+    """Return which steps each one depends on, and which depend on it, as bits."""
+    before = [0] * len(program.steps)
+    after = [0] * len(program.steps)
+    for number, step in enumerate(program.steps):
+        for place in () if step is None else step.inputs:
+            maker = program.maker(place)
+            if maker is not None:
+                before[number] |= before[maker] | 1 << maker
+    for number in range(len(program.steps) - 1, -1, -1):
+        step = program.steps[number]
+        for place in () if step is None else step.outputs:
+            for user in program.users(place):
+                after[number] |= after[user] | 1 << user
+    return before, after
+
+
+def _joined(group: Group, other: Group) -> Group | None:
+    """Return two groups as one, unless a step lies between them."""
+    steps = group.steps | other.steps
+    before, after = group.before | other.before, group.after | other.after
+    if before & after & ~sum([1 << number for number in steps]):
+        return None
+    made = group.made | other.made
+    return Group(steps, (group.inputs | other.inputs) - made, made, before, after)

@@ -1,0 +1,32 @@
+cimport cython
+
+from .call_cache cimport CallCache
+from .keys cimport DispatchKey
+from .op cimport Op
+from .programs cimport Program
+from .state cimport DispatchState
+from ..tensor.base cimport TensorBase, new_tensor
+
+cdef DispatchState dispatch_state
+cdef int TRACKED
+
+
+cdef class Replay:
+    cdef public Program program
+    cdef public bint refused
+    cdef public int failed
+    cdef public DispatchKey key
+    cdef public object shape, container, told
+    cdef public tuple keys, shapes
+
+
+@cython.locals(
+    parts=list, tensors=list, recorded=bint, key=tuple, replay=Replay, program=Program, outputs=list,
+    tensor=TensorBase, number=Py_ssize_t, arrays=list
+)
+cpdef object replayed(Op op, CallCache cache, tuple args, dict kwargs)
+
+@cython.locals(tensor=TensorBase)
+cdef bint _collect(object values, list parts, list tensors, bint recorded) except -1
+
+cdef object _output(object array, DispatchKey key, object shape)

@@ -1,0 +1,281 @@
+"""Fusion: parts of programs run as one call each, by what the plugins of their device bring.
+
+The fusers name regions; here is seen to it that a region can run in one go, that its steps run by
+themselves where it fails, and that each step is in one region at most.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tensorplug.core.dispatch.keys import DispatchKey
+from tensorplug.core.plugins import fusers, manager
+from tensorplug.core.plugins.fusers import (
+    ArrayFacts,
+    FusedCall,
+    Fuser,
+    FusionProgram,
+    FusionStep,
+    Operand,
+)
+
+if TYPE_CHECKING:
+    from .program import KernelStep, Program
+
+__all__ = ["FusedStep", "fuse"]
+
+
+class FusedStep:
+    """Several steps in one call.
+
+    Attributes
+    ----------
+    fuser : Fuser
+        What compiled it.
+    steps : list of KernelStep
+        What it does.
+    inputs, out : list of int
+        The places of what goes in and comes out.
+    """
+
+    __slots__ = ("_call", "_plugin", "fuser", "inputs", "out", "steps")
+
+    def __init__(
+        self,
+        fuser: Fuser,
+        plugin: str,
+        call: FusedCall,
+        steps: list[KernelStep],
+        inputs: list[int],
+        out: list[int],
+    ) -> None:
+        self.fuser = fuser
+        self.steps = steps
+        self.inputs = inputs
+        self.out = out
+        self._call: FusedCall | None = call
+        self._plugin = plugin
+
+    def run(self, values: list[Any], keys: list[DispatchKey]) -> None:
+        """Run them."""
+        if self._call is not None:
+            try:
+                results = self._call([values[place] for place in self.inputs])
+                if results is not None:
+                    for place, array in zip(self.out, results, strict=True):
+                        values[place] = array
+                    return
+            except MemoryError:
+                raise
+            except Exception as error:
+                self.give_up(error)
+        for step in self.steps:
+            step.run(values, keys)
+
+    def fits(self, values: Sequence[Any], keys: list[DispatchKey]) -> bool:
+        """Run it once, and return whether it makes arrays like those that its steps made."""
+        assert self._call is not None
+        try:
+            results = self._call([values[place] for place in self.inputs])
+            if results is None:
+                return True
+            for place, array in zip(self.out, results, strict=True):
+                _check(array, values[place], keys[place])
+        except Exception as error:
+            self.give_up(error)
+            return False
+        return True
+
+    def give_up(self, error: Exception) -> None:
+        """Set the fuser aside: from now on the steps run."""
+        self._call = None
+        fusers.quarantine(self.fuser, self._plugin, error)
+
+    def places(self) -> list[int]:
+        """Return the places of the arguments."""
+        return self.inputs
+
+
+def _check(array: Any, like: Any, key: DispatchKey) -> None:
+    if not isinstance(array, key.array_type):
+        raise TypeError(f"expected a {key.array_type.__name__}, got {array!r}")
+    runtime = key.runtime
+    found = tuple(array.shape), runtime.dtype(array)
+    wanted = tuple(like.shape), runtime.dtype(like)
+    if found != wanted:
+        raise ValueError(f"expected shape and dtype {wanted}, got {found}")
+
+
+def fuse(
+    program: Program, arrays: Sequence[Any], strides: Sequence[Any], state: Iterable[int]
+) -> set[int]:
+    """Put fused steps in the place of others; return the places of the state whose values are in them.
+
+    Parameters
+    ----------
+    program : Program
+        Is changed.
+    arrays : sequence of array
+        By place, what the program made when it was traced.
+    strides : sequence of (tuple, tuple)
+        Their shapes and strides.
+    state : iterable of int
+        The places of constants, and of state.
+    """
+    from .program import KernelStep
+
+    read: set[int] = set()
+    types = {step.key.device.type for step in program.steps if isinstance(step, KernelStep)}
+    for type_ in types:
+        for fuser, record in manager.fusers_of(type_):
+            steps = program.steps.copy()
+            try:
+                _ask(fuser, record.label, type_, program, arrays, strides, frozenset(state), read)
+            except Exception as error:
+                fusers.quarantine(fuser, record.label, error)
+            if fusers.is_quarantined(fuser):
+                program.steps = steps
+    return read
+
+
+def _ask(
+    fuser: Fuser,
+    plugin: str,
+    type_: str,
+    program: Program,
+    arrays: Sequence[Any],
+    strides: Sequence[Any],
+    state: frozenset[int],
+    read: set[int],
+) -> None:
+    shown = _shown(program, type_, arrays, strides, state)
+    for region in sorted(fuser.regions(shown), key=lambda region: -region.gain):
+        numbers = sorted(set(region.steps))
+        if not numbers or not shown.free.issuperset(numbers):
+            continue
+        ends = _ends(program, numbers)
+        if ends is None:
+            continue
+        inputs, outputs = ends
+        shown.read.clear()
+        call = fuser.compile(shown, region, tuple(inputs), tuple(outputs))
+        if call is None:
+            continue
+        steps: Any = [program.steps[number] for number in numbers]
+        step = FusedStep(fuser, plugin, call, steps, inputs, outputs)
+        if not step.fits(arrays, program.keys):
+            return
+        read |= shown.read
+        for number in numbers:
+            program.steps[number] = None  # type: ignore[call-overload]
+        program.steps[numbers[-1]] = step
+        shown.free.difference_update(numbers)
+    left: list[Any] = [*program.steps]
+    program.steps = _ordered([step for step in left if step is not None])
+
+
+def _shown(
+    program: Program,
+    type_: str,
+    arrays: Sequence[Any],
+    strides: Sequence[Any],
+    state: frozenset[int],
+) -> FusionProgram:
+    """Return the program as fusers see it."""
+    from .program import KernelStep
+
+    steps = [
+        _step(step) if isinstance(step, KernelStep) and step.key.device.type == type_ else None
+        for step in program.steps
+    ]
+    facts = [
+        ArrayFacts(tuple(shape), tuple(steps_), key.dtype, place in state)
+        for place, ((shape, steps_), key) in enumerate(zip(strides, program.keys, strict=True))
+    ]
+    values = {place: arrays[place] for place in state}
+    shown = FusionProgram(steps, facts, frozenset(program.outputs), values)
+    for step in program.steps:  # what others use has to be made, too
+        if not isinstance(step, KernelStep):
+            shown.results |= frozenset(step.places())
+    return shown
+
+
+def _step(step: KernelStep) -> FusionStep:
+    arguments = list(step.template)
+    for index, place in step.slots:
+        if type(place) is int:
+            arguments[index] = Operand(place)
+        else:
+            arguments[index] = [None if p is None else Operand(p) for p in place]
+    op = step.op
+    return FusionStep(
+        op.name,
+        step.key.kernels[op.index],
+        tuple(arguments),
+        tuple(dict.fromkeys(step.places())),
+        tuple(step.out),
+        bool(op.view or op.layout or op.returns_argument),
+    )
+
+
+def _ends(program: Program, numbers: list[int]) -> tuple[list[int], list[int]] | None:
+    """Return the places that go into steps and come out; None if another step lies between them."""
+    inside = set(numbers)
+    made = {place for number in numbers for place in program.steps[number].out}
+    inputs: dict[int, None] = {}
+    for number in numbers:
+        for place in program.steps[number].places():
+            if place not in made:
+                inputs[place] = None
+    # What depends on the region without being in it must not be needed by it.
+    steps: list[Any] = [*program.steps]
+    others = [
+        (step.places(), step.out)
+        for number, step in enumerate(steps)
+        if step is not None and number not in inside
+    ]
+    used = {place for places, _ in others for place in places}.union(program.outputs)
+    after, count = set(made), 0
+    while len(after) > count:
+        count = len(after)
+        for places, out in others:
+            if not after.isdisjoint(places):
+                after.update(out)
+    if not after.isdisjoint(inputs):
+        return None
+    outputs = [place for number in numbers for place in program.steps[number].out if place in used]
+    return list(inputs), outputs
+
+
+def _ordered(steps: Sequence[Any]) -> list[Any]:
+    """Return steps in an order in which each has its arguments; what draws or writes keeps its turn."""
+    from .program import CallStep
+
+    makers = {place: number for number, step in enumerate(steps) for place in step.out}
+    waits: list[set[int]] = []
+    last: int | None = None
+    for number, step in enumerate(steps):
+        needed = {makers[place] for place in step.places() if place in makers} - {number}
+        if isinstance(step, CallStep):
+            if last is not None:
+                needed.add(last)
+            last = number
+        waits.append(needed)
+    users: dict[int, list[int]] = {}
+    for number, needed in enumerate(waits):
+        for other in needed:
+            users.setdefault(other, []).append(number)
+    ready = [number for number, needed in enumerate(waits) if not needed]
+    heapq.heapify(ready)
+    found: list[Any] = []
+    while ready:
+        number = heapq.heappop(ready)
+        found.append(steps[number])
+        for user in users.get(number, ()):
+            waits[user].discard(number)
+            if not waits[user]:
+                heapq.heappush(ready, user)
+    assert len(found) == len(steps), "regions that wait for each other"
+    return found

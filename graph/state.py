@@ -1,0 +1,396 @@
+"""State: what of Python's objects a captured program may look at, as it was, and whether it still is.
+
+From what a program's functions name, everything is followed that can be reached: attributes, containers,
+closures, defaults, classes. Of each object one list of what it holds is kept and compared by identity, since
+what is equal today may be changed tomorrow; numbers and strings may be other ones of the same type and value.
+What cannot be compared (an iterator, an array of the host, a thread's own data) is an effect: such programs
+stay eager.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from collections import deque
+from collections.abc import Callable
+from contextvars import ContextVar
+from itertools import chain
+from operator import is_
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)
+from typing import Any
+
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import DType
+from tensorplug.core.tensor.base import TensorBase
+from tensorplug.nn import Module
+
+__all__ = ["State", "has_state", "is_foreign", "is_standard"]
+
+LIBRARY = __name__.partition(".")[0] + "."
+#: How many objects a program may depend on.
+LIMIT = 20_000
+_STANDARD = sys.stdlib_module_names
+_MISSING = object()
+#: Of these an equal one serves as well.
+_ATOMS: frozenset[Any] = frozenset((int, float, complex, bool, str, bytes, type(None), range))
+#: What no program looks into, or holds nothing that changes.
+_CLOSED: tuple[type, ...] = (
+    *_ATOMS, TensorBase, Device, DType, type(...), type(NotImplemented), MemberDescriptorType,
+    weakref.CallableProxyType, weakref.ProxyType,
+)  # fmt: skip
+_SEQUENCES = (list, tuple, set, frozenset, deque)
+_MAPPINGS = (dict, MappingProxyType)
+#: Modules of Python's whose objects hold nothing that changes, or nothing that programs look at.
+_SETTLED = frozenset(
+    ("builtins", "datetime", "decimal", "enum", "fractions", "pathlib", "re", "typing", "uuid", "abc",
+     "_thread", "zoneinfo", "types", "_abc", "operator", "logging", "_weakrefset")
+)  # fmt: skip
+#: Of every class and object: nothing that programs look at.
+_UNSEEN = frozenset(("__dict__", "__doc__", "__module__", "__weakref__", "__annotations__"))
+
+#: What an object holds: the object, how to list that, the list as it was, and a name for it.
+_Record = tuple[Any, Callable[[Any], list[Any]], list[Any], str]
+
+
+class State:
+    """What a program depends on, as it was.
+
+    Attributes
+    ----------
+    effects : list of str
+        What it looks at that cannot be compared.
+    """
+
+    def __init__(self) -> None:
+        self.effects: list[str] = []
+        # What cannot be compared, and the last name on the way to it.
+        self._opaque: list[tuple[str, str]] = []
+        # The names and strings in the code of the program.
+        self.used: set[str] = set()
+        self._records: list[_Record] = []
+        # Containers, and what makes them quick to compare, all at once.
+        self._containers: list[_Record] = []
+        self._quick: tuple[Any, ...] | None = None
+        # Objects with attributes, whose class may be set anew.
+        self._objects: list[Any] = []
+        self._classes: list[type] = []
+        self._known: dict[int, Any] = {}
+        # Objects that the program itself made.
+        self.own: dict[int, Any] = {}
+        # Names in tables of modules: the table, the name, what it stood for.
+        self._names: list[tuple[Any, str, Any]] = []
+        self._named: set[tuple[int, str]] = set()
+
+    # --- what is kept ---
+
+    def add(self, value: Any, label: str) -> None:
+        """Keep an object, and all that can be reached from it."""
+        todo = [(value, label)]
+        while todo:
+            value, label = todo.pop()
+            if id(value) in self._known or id(value) in self.own or isinstance(value, _CLOSED):
+                continue
+            self._known[id(value)] = value
+            if len(self._known) > LIMIT:
+                self.effects.append(f"depends on more than {LIMIT} objects")
+                return
+            todo += self._kept(value, label)
+
+    def name(self, table: Any, name: str) -> Any:
+        """Keep what a name in a module's table stands for, and return it."""
+        value = table.get(name, _MISSING)
+        if (id(table), name) not in self._named:
+            self._named.add((id(table), name))
+            self._names.append((table, name, value))
+        return value
+
+    def _keep(self, value: Any, label: str, read: Callable[[Any], list[Any]]) -> list[Any]:
+        held = read(value)
+        self._records.append((value, read, held, label))
+        return held
+
+    def _kept(self, value: Any, label: str) -> list[tuple[Any, str]]:
+        """Keep one object; return what it leads to."""
+        found: list[tuple[Any, str]] = []
+        if isinstance(value, _MAPPINGS):
+            held = _of_mapping(value)
+            self._containers.append((value, _of_mapping, held, label))
+            found += [(item, f"{label}[{key!r}]") for key, item in zip(*_halves(held), strict=True)]
+            found += _attributes_of_subclass(value, label, dict)
+        elif isinstance(value, _SEQUENCES):
+            held = list(value)
+            if not isinstance(value, (tuple, frozenset)):
+                self._containers.append((value, list, held, label))
+            fields = getattr(type(value), "_fields", None) or [""] * len(held)
+            found += [
+                (item, f"{label}.{fields[number]}" if fields[number] else f"{label}[{number}]")
+                for number, item in enumerate(held)
+            ]
+            found += _attributes_of_subclass(value, label, *_SEQUENCES)
+        elif isinstance(value, bytearray):
+            self._keep(value, label, lambda array: [bytes(array)])
+        elif isinstance(value, CellType):
+            found += [(item, label) for item in self._keep(value, label, _of_cell)]
+        elif isinstance(value, weakref.ref):
+            found += [(item, label) for item in self._keep(value, label, lambda ref: [ref()])]
+        elif isinstance(value, ContextVar):
+            held = self._keep(value, label, lambda variable: [variable.get(_MISSING)])
+            found += [(item, label) for item in held]
+        elif isinstance(value, MethodType):
+            found += [(value.__self__, label), (value.__func__, label)]
+        elif isinstance(value, (BuiltinFunctionType, MethodWrapperType)):
+            if not isinstance(value.__self__, ModuleType):
+                found.append((value.__self__, label))
+        elif isinstance(value, FunctionType):
+            found += self._of_function(value)
+        elif isinstance(value, functools.partial):
+            found += [(item, label) for item in (value.func, value.args, value.keywords)]
+        elif isinstance(value, (staticmethod, classmethod)):
+            found.append((value.__func__, label))
+        elif isinstance(value, property):
+            found += [(item, label) for item in (value.fget, value.fset)]
+        elif isinstance(value, functools.cached_property):
+            found.append((value.func, label))
+        elif isinstance(value, functools._lru_cache_wrapper):
+            found.append((value.__wrapped__, label))
+        elif isinstance(value, type):
+            found += self._of_class(value)
+        elif isinstance(value, ModuleType):
+            pass  # the names in it that a program's functions use are kept
+        elif hasattr(type(value), "__array_interface__"):
+            self._opaque.append((_last_name(label), f"looks at an array of the host, {label}"))
+        else:
+            found += self._of_object(value, label)
+        return found
+
+    def _of_function(self, function: FunctionType) -> list[tuple[Any, str]]:
+        if is_foreign(module_of(function)):
+            return []
+        label = function.__name__
+        held = self._keep(function, label, _of_function)
+        # Defaults are looked at under the parameters' names, which any code may have.
+        found = [(item, f"{label}[0]") for item in held] + [(vars(function), label)]
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        return found + [(cell, name) for name, cell in cells]
+
+    def _of_class(self, kind: type) -> list[tuple[Any, str]]:
+        if is_standard(module_of(kind)):
+            return []
+        held = _of_class(kind)
+        self._containers.append((vars(kind), _of_mapping, held, kind.__name__))
+        self._keep(kind, kind.__name__, lambda kind: [*kind.__bases__])
+        if is_foreign(module_of(kind)):  # only what takes the place of its methods is of interest
+            return []
+        values = [
+            (item, f"{kind.__name__}.{name}")
+            for name, item in zip(*_halves(held), strict=True)
+            if name not in _UNSEEN
+        ]
+        return values + [(base, base.__name__) for base in (*kind.__mro__[1:], type(kind))]
+
+    def _of_object(self, value: Any, label: str) -> list[tuple[Any, str]]:
+        kind: Any = type(value)
+        if is_settled(kind) and not isinstance(value, Module):
+            return []
+        found: list[tuple[Any, str]] = []
+        state = _table_of(value)
+        slots = _slots_of(kind)
+        standard = is_standard(module_of(kind))
+        if hasattr(kind, "__next__") if standard else state is None and not slots:
+            self._opaque.append(
+                (_last_name(label), f"looks at an object of class {kind.__name__}, {label}")
+            )
+        if module_of(kind) == "_thread":
+            self._opaque.append((_last_name(label), f"looks at what is a thread's own, {label}"))
+            return []
+        if isinstance(state, dict):
+            found.append((state, label))
+        self._objects.append(value)
+        self._classes.append(kind)
+        held = [kind]
+        if slots:
+            held = self._keep(value, label, functools.partial(_of_slots, slots=slots))
+        found += [
+            (item, f"{label}.{name}") for (name, _), item in zip(slots, held[1:], strict=True)
+        ]
+        return [*found, (kind, kind.__name__)]
+
+    def settle(self) -> None:
+        """After the first run: note what it looked at that cannot be compared."""
+        self.effects += [what for name, what in self._opaque if not name or name in self.used]
+
+    # --- whether it still is ---
+
+    def changed(self) -> str:
+        """Return what is not as it was; "" if all is."""
+        try:
+            if not self._as_held():
+                for number, (value, read, held, label) in enumerate(self._containers):
+                    now = read(value)
+                    if not _alike(now, held):
+                        return label
+                    self._containers[number] = (value, read, now, label)
+                self._quick = None
+            for value, kind in zip(self._objects, self._classes, strict=True):
+                if type(value) is not kind:
+                    return f"the class of an object of {kind.__name__}"
+            for value, read, held, label in self._records:
+                if not _alike(read(value), held):
+                    return label
+            for table, name, value in self._names:
+                now = table.get(name, _MISSING)
+                if now is not value and not _alike([now], [value]):
+                    return name
+        except Exception as error:  # what is read may be of any class
+            return f"what cannot be compared: {error}"
+        return ""
+
+    def _as_held(self) -> bool:
+        """Return whether all containers hold the very objects that they held: one loop, in C."""
+        if self._quick is None:
+            filled = [record for record in self._containers if record[2]]
+            self._quick = (
+                [value for value, *_ in self._containers],
+                [
+                    len(held) >> (read is _of_mapping)  # keys and values
+                    for _, read, held, _ in self._containers
+                ],
+                [
+                    view
+                    for value, read, *_ in filled
+                    for view in ((value, value.values()) if read is _of_mapping else (value,))
+                ],
+                [item for _, _, held, _ in filled for item in held],
+            )
+        containers, lengths, views, held = self._quick
+        return [*map(len, containers)] == lengths and all(
+            map(is_, chain.from_iterable(views), held)
+        )
+
+
+def has_state(value: Any) -> bool:
+    """Return whether a program may look at attributes of an object: a module, or of a class of its own."""
+    if isinstance(value, Module):
+        return True
+    kind: Any = type(value)
+    return not is_settled(kind) and (_table_of(value) is not None or bool(_slots_of(kind)))
+
+
+def is_settled(kind: type) -> bool:
+    """Return whether objects of a class hold nothing that changes, or that programs look at."""
+    module = module_of(kind)
+    if module == "_thread" and kind.__name__ == "_local":
+        return False
+    if module == "types" and kind.__name__ == "SimpleNamespace":
+        return False
+    if module == "builtins" and hasattr(kind, "__next__"):
+        return False
+    return module.startswith(LIBRARY) or module.partition(".")[0] in _SETTLED
+
+
+def module_of(value: Any) -> str:
+    """Return the name of the module of a function or class."""
+    module = value.__module__
+    return module if isinstance(module, str) else ""
+
+
+def is_standard(module: str) -> bool:
+    """Return whether a module is one of Python's."""
+    return module.partition(".")[0] in _STANDARD and module != "__main__"
+
+
+def is_foreign(module: str) -> bool:
+    """Return whether a module is of this library or of Python's, whose functions stay."""
+    return module.startswith(LIBRARY) or is_standard(module)
+
+
+def _alike(now: list[Any], held: list[Any]) -> bool:
+    """Return whether lists hold the same objects, or equal numbers and strings."""
+    return len(now) == len(held) and all(
+        [
+            a is b or (type(a) is type(b) and type(a) in _ATOMS and repr(a) == repr(b))
+            for a, b in zip(now, held, strict=True)
+        ]
+    )
+
+
+def _last_name(label: str) -> str:
+    """Return the name at the end of a label; "" if that is an index."""
+    if label.endswith("']"):
+        return label[label.rindex("['") + 2 : -2]
+    return "" if label.endswith("]") else label.rpartition(".")[2]
+
+
+def _table_of(value: Any) -> Any:
+    """Return the dictionary of an object's attributes; None if it has none."""
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+
+
+# --- what objects hold --------------------------------------------------------------------------------
+
+
+def _of_mapping(mapping: Any) -> list[Any]:
+    return [*mapping, *mapping.values()]
+
+
+def _halves(held: list[Any]) -> tuple[list[Any], list[Any]]:
+    half = len(held) // 2
+    return held[:half], held[half:]
+
+
+def _of_class(kind: type) -> list[Any]:
+    return _of_mapping(vars(kind))
+
+
+def _of_function(function: Any) -> list[Any]:
+    return [function.__code__, function.__defaults__, function.__kwdefaults__]
+
+
+def _of_cell(cell: Any) -> list[Any]:
+    try:
+        return [cell.cell_contents]
+    except ValueError:  # empty
+        return [_MISSING]
+
+
+def _of_slots(value: Any, slots: list[tuple[str, Any]]) -> list[Any]:
+    held: list[Any] = [type(value)]
+    for _, member in slots:
+        try:
+            held.append(member.__get__(value))
+        except AttributeError:
+            held.append(_MISSING)
+    return held
+
+
+@functools.lru_cache(512)
+def _slots_of(kind: Any) -> list[tuple[str, Any]]:
+    """Return the slots of a class with their descriptors."""
+    return [
+        (name, member)
+        for base in kind.__mro__
+        if not is_foreign(module_of(base))
+        for name, member in vars(base).items()
+        if isinstance(member, MemberDescriptorType)
+    ]
+
+
+def _attributes_of_subclass(value: Any, label: str, *own: type) -> list[tuple[Any, str]]:
+    """Return the attributes and the class of a container that is of a class of somebody's own."""
+    kind = type(value)
+    if kind in own or is_foreign(module_of(kind)):
+        return []
+    return [(_table_of(value), label), (kind, kind.__name__)]

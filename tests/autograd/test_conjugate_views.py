@@ -1,0 +1,102 @@
+"""Random programs of conjugates, views and writes in place: what is seen through them is as with torch.
+
+``conj`` returns memory of its own, and writes are carried over; ``make fuzz`` runs more programs.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorplug as tp
+
+COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "250"))
+SLICES = 2
+
+VIEWS = {
+    "conj": lambda x: x.conj(),
+    "mH": lambda x: x.mH,
+    "adjoint": lambda x: x.adjoint(),
+    "transpose": lambda x: x.transpose(0, 1),
+    "row": lambda x: x[1:],
+    "column": lambda x: x[:, :1],
+    "view": lambda x: x.view(x.shape),
+    "resolve": lambda x: x.resolve_conj(),
+    "detach": lambda x: x.detach(),
+    "clone": lambda x: x.clone(),
+    "double": lambda x: x * (2 + 1j),
+}
+WRITES = {
+    "mul_": lambda x, y: x.mul_(1.5 - 0.5j),
+    "add_": lambda x, y: x.add_(y),
+    "set": lambda x, y: x.__setitem__((0, 0), 3 + 2j),
+    "row": lambda x, y: x[0].mul_(2j),
+    "fill_": lambda x, y: x.fill_(1 + 1j),
+    "copy_": lambda x, y: x.copy_(y),
+    "iadd": lambda x, y: x.__iadd__(1j),
+    "conj_physical_": lambda x, y: x.conj_physical_(),
+    "masked_fill_": lambda x, y: x.masked_fill_(x.real > 1, 2j),
+    "cumsum_": lambda x, y: x.cumsum_(0),
+    "index_add_": lambda x, y: x[:, 0].mul_(y[0, 0]),
+}
+
+
+def program(seed: int) -> list[tuple[str, str, int, int]]:
+    """Return instructions: a kind, a name, and which tensors they take."""
+    source = random.Random(seed)
+    steps = []
+    for number in range(source.randrange(3, 10)):
+        kind = "view" if not number or source.random() < 0.5 else "write"
+        name = source.choice(list(VIEWS if kind == "view" else WRITES))
+        steps.append((kind, name, source.randrange(1000), source.randrange(1000)))
+    return steps
+
+
+def run(lib: Any, seed: int) -> Any:
+    """Return the values of all tensors, whether they are conjugates, and the leaf's gradient."""
+    tracked = bool(seed % 3)
+    start = [[1 + 2j, 3 - 1j, 0.5j], [2.0, 1 - 1j, -1 + 1j], [4j, 1, 2 - 2j]]
+    leaf = lib.tensor(start, dtype=lib.complex128, requires_grad=tracked)
+    tensors = [leaf * 1]
+    refused = []
+    for step, (kind, name, first, second) in enumerate(program(seed)):
+        x, y = tensors[first % len(tensors)], tensors[second % len(tensors)]
+        try:
+            if kind == "view":
+                tensors.append(VIEWS[name](x))
+            else:
+                WRITES[name](x, (y.detach() if second % 2 else y).clone())
+        except RuntimeError:
+            refused.append(step)
+    values = [x.detach().resolve_conj().numpy().copy() for x in tensors]
+    found: list[Any] = [refused, [x.is_conj() for x in tensors], [x.requires_grad for x in tensors]]
+    total = sum([(x * (n + 1)).sum().abs() for n, x in enumerate(tensors)])
+    if total.requires_grad:
+        try:
+            total.backward()
+        except RuntimeError as error:
+            assert "inplace operation" in str(error)
+            return found, values, None
+        values.append(leaf.grad.numpy().copy())
+    return found, values, True
+
+
+@pytest.mark.parametrize("part", range(SLICES))
+def test_programs(part: int) -> None:
+    torch = pytest.importorskip("torch", reason="torch is the reference of this test")
+    computed = 0
+    for seed in range(part, COUNT, SLICES):
+        theirs, ours = run(torch, seed), run(tp, seed)
+        message = f"{seed}: {program(seed)}"
+        assert theirs[0] == ours[0], message
+        for wanted, found in zip(theirs[1], ours[1], strict=False):
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9, err_msg=message)
+        if theirs[2]:
+            assert ours[2], message
+            assert len(theirs[1]) == len(ours[1])
+            computed += 1
+    assert computed > COUNT // SLICES // 3

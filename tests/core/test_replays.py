@@ -1,0 +1,305 @@
+"""Bodies of composites are traced once, and replayed on raw arrays for calls that look the same."""
+
+import weakref
+
+import numpy as np
+import pytest
+
+import tensorplug as tp
+from tensorplug.core.dispatch import call_cache, programs, replay
+from tensorplug.core.dispatch.layers import Layer
+from tensorplug.core.dispatch.op_registry import get_op
+from tensorplug.plugin import KernelTable, composite, hookimpl
+from tensorplug.testing import cases
+from tensorplug.testing.records import all_records
+
+functional = tp.nn.functional
+COMPOSITES = [
+    record
+    for record in all_records()
+    if get_op(record.op).kind == "composite" and "forward" not in record.skips
+]
+EVERY = 3  # of the samples of an op
+
+
+class Watch(Layer):
+    """Notes the ops it sees."""
+
+    name, order, nested = "watch", 100, True
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, op, args, kwargs, proceed):
+        self.seen.append(op.name)
+        return proceed(*args, **kwargs)
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Count the programs of bodies that are traced, by the op's name."""
+    traced = []
+    found = replay.trace_body
+
+    def trace_body(body, tensors, device):
+        made = found(body, tensors, device)
+        traced.append(made[0])
+        return made
+
+    monkeypatch.setattr(replay, "trace_body", trace_body)
+    call_cache.clear_call_caches()
+    yield traced
+    call_cache.clear_call_caches()
+
+
+def assert_alike(expected, given, said):
+    pairs = zip(cases.tensors_in(expected), cases.tensors_in(given), strict=True)
+    for a, b in pairs:
+        assert (a.dtype, a.shape, a.stride()) == (b.dtype, b.shape, b.stride()), said
+        assert a.device == b.device, said
+        assert a.requires_grad == b.requires_grad, said
+        x, y = np.asarray(a), np.asarray(b)
+        assert np.array_equal(x, y, equal_nan=x.dtype.kind in "fc"), said
+
+
+@pytest.mark.parametrize("start", range(4))
+def test_a_third_call_gives_what_the_first_gave(start, runs):
+    compared = 0
+    for record in COMPOSITES[start::4]:
+        op = get_op(record.op)
+        if op.random or record.check is not None:
+            continue
+        dtype = next((d for d in (tp.float32, tp.int64) if d in record.dtypes), record.dtypes[0])
+        with tp.no_grad():
+            for sample in cases.samples_of(record, "cpu", dtype)[::EVERY]:
+                before = len(runs)
+                first, _, third = (cases.call(op, sample) for _ in range(3))
+                if len(runs) == before:
+                    continue
+                compared += 1
+                said = f"{record.op} {sample}"
+                assert type(first) is type(third), said
+                assert_alike(first, third, said)
+                layout = cases.layouts_of(record)[-1]
+                other = cases.call(op, sample, layout)
+                with Watch().active():  # by the body
+                    expected = cases.call(op, sample, layout)
+                assert_alike(expected, other, f"{said} {layout}")
+    assert compared > 30
+
+
+def thrice(function, *args, **kwargs):
+    return [function(*args, **kwargs) for _ in range(3)]
+
+
+def test_a_call_of_lists_and_of_keywords_is_replayed(runs):
+    x, y = tp.arange(4.0), tp.ones(2, 2)
+    for result in thrice(tp.block_diag, x, y):
+        assert result.shape == (3, 6)
+    for result in thrice(functional.pad, input=y, pad=[1, 0]):
+        assert result.tolist() == [[0, 1, 1], [0, 1, 1]]
+    assert len(runs) == 4  # each twice
+
+
+def test_one_tensor_twice_and_two_that_are_alike_are_told_apart(runs):
+    x, y = tp.tensor([1.0, 0.0]), tp.tensor([0.0, 1.0])
+    assert [r.item() for r in thrice(functional.pairwise_distance, x, x, eps=0.0)] == [0, 0, 0]
+    assert functional.pairwise_distance(x, y, eps=0.0).item() == pytest.approx(2**0.5)
+    assert runs
+
+
+class Inner:
+    """A kernel for an op that bodies call."""
+
+    name = "inner"
+    fails = False
+
+    @hookimpl
+    def tensorplug_kernels(self):
+        table = KernelTable("cpu", priority=1000)
+        table.add("mul", self.mul, dtypes=[tp.float32])
+        return table
+
+    def mul(self, input, other):
+        if self.fails:
+            raise ValueError("it fails")
+        return input * other + 1
+
+
+class Whole:
+    """A kernel for a composite itself."""
+
+    name = "whole"
+
+    @hookimpl
+    def tensorplug_kernels(self):
+        table = KernelTable("cpu", priority=1000)
+        table.add("vander", lambda x, N: np.repeat(x[:, None], N, 1) + 7, dtypes=[tp.float32])
+        return table
+
+
+def test_kernels_of_plugins_are_called_in_replays_and_not_after_they_are_gone(runs):
+    x = tp.tensor([1.0, 2.0])
+    expected = tp.vander(x, 2).tolist()
+    assert [r.tolist() for r in thrice(tp.vander, x, 2)] == [expected] * 3
+    tp.plugins.register(Whole())
+    try:
+        assert [r.tolist() for r in thrice(tp.vander, x, 2)] == [[[8, 8], [9, 9]]] * 3
+    finally:
+        tp.plugins.unregister("whole")
+    assert [r.tolist() for r in thrice(tp.vander, x, 2)] == [expected] * 3
+    before = functional.cosine_similarity(x, x, 0).item()
+    thrice(functional.cosine_similarity, x, x, 0)
+    tp.plugins.register(Inner())
+    try:
+        results = [r.item() for r in thrice(functional.cosine_similarity, x, x, 0)]
+        assert results[0] == results[2] != before
+    finally:
+        tp.plugins.unregister("inner")
+    assert functional.cosine_similarity(x, x, 0).item() == before
+
+
+def test_layers_see_the_ops_of_a_body_that_was_replayed_before(runs):
+    x = tp.rand(3, 4)
+    thrice(tp.trapezoid, x)
+    assert runs
+    watch = Watch()
+    with watch.active():
+        tp.trapezoid(x)
+    assert watch.seen[0] == "trapezoid"
+    assert len(watch.seen) > 2
+
+
+def test_what_draws_random_numbers_is_not_replayed(runs):
+    x = tp.zeros(50) + 0.5
+    for function in (tp.rand_like, tp.bernoulli, functional.dropout, tp.normal):
+        tp.manual_seed(0)
+        first = thrice(function, x) + thrice(function, x)
+        assert len({tuple(r.tolist()) for r in first}) == 6, function
+        tp.manual_seed(0)
+        again = thrice(function, x) + thrice(function, x)
+        assert [r.tolist() for r in first] == [r.tolist() for r in again], function
+
+
+def test_a_generator_is_where_it_would_be_without(runs):
+    x = tp.rand(4, 4)
+    tp.manual_seed(3)
+    thrice(tp.trapezoid, x)
+    after = tp.get_rng_state().tolist()
+    tp.manual_seed(3)
+    assert tp.get_rng_state().tolist() == after
+
+
+def test_a_body_that_is_not_a_function_of_its_arguments_is_not_replayed(runs):
+    state = iter(range(100))
+
+    @composite(name="replays.counted")
+    def counted(x: tp.Tensor) -> tp.Tensor:
+        """Return twice as much, and more each time."""
+        return (x + x) * next(state)
+
+    class Counting:
+        name = "counting"
+
+        @hookimpl
+        def tensorplug_ops(self):
+            return [counted]
+
+    tp.plugins.register(Counting())
+    try:
+        results = [counted(tp.ones(2)).tolist()[0] for _ in range(8)]
+    finally:
+        tp.plugins.unregister("counting")
+    assert runs
+    assert results == sorted(set(results))
+
+
+def test_a_tensor_without_arguments_is_made_on_the_default_device(runs):
+    for _ in range(4):
+        assert tp.eye(3).device == tp.device("cpu")
+    assert runs
+    tp.set_default_device("meta")
+    try:
+        assert tp.eye(3).is_meta
+    finally:
+        tp.set_default_device(None)
+    assert tp.eye(3, requires_grad=True).requires_grad
+    for result in [tp.linspace(0, 1, 3) for _ in range(4)]:
+        assert result.tolist() == [0, 0.5, 1]
+        result.zero_()
+
+
+def test_checks_of_data_are_made_each_time(runs):
+    good, bad = tp.eye(3), -tp.eye(3)
+    thrice(tp.linalg.cholesky, good)
+    with pytest.raises(tp.linalg.LinAlgError):
+        tp.linalg.cholesky(bad)
+    q = tp.tensor([0.5])
+    thrice(tp.quantile, tp.rand(5), q)
+    with pytest.raises(RuntimeError, match="range"):
+        tp.quantile(tp.rand(5), q + 1)
+
+
+def test_an_error_of_a_kernel_is_the_one_that_the_body_raises(runs):
+    x = tp.tensor([1.0, 2.0])
+    plugin = Inner()
+    tp.plugins.register(plugin)
+    try:
+        expected = thrice(functional.cosine_similarity, x, x, 0)[2].item()
+        assert runs
+        plugin.fails = True
+        for _ in range(6):
+            with pytest.raises(ValueError, match="fails"):
+                functional.cosine_similarity(x, x, 0)
+        plugin.fails = False
+        assert functional.cosine_similarity(x, x, 0).item() == expected
+    finally:
+        tp.plugins.unregister("inner")
+
+
+def test_what_requires_grad_is_recorded_and_numbers_of_either_sign_are_two(runs):
+    x = tp.rand(3, 4)
+    thrice(tp.trapezoid, x)
+    leaf = x.clone().requires_grad_()
+    tp.trapezoid(leaf).sum().backward()
+    assert leaf.grad.tolist() == [[0.5, 1, 1, 0.5]] * 3
+    with tp.inference_mode():
+        assert tp.trapezoid(x).is_inference()
+    assert not tp.trapezoid(x).is_inference()
+
+
+def test_results_own_their_memory(runs):
+    x = tp.rand(3, 3)
+    for function in (tp.trapezoid, tp.cov, tp.vander, tp.block_diag):
+        given = x[0].clone() if function is tp.vander else x.clone()
+        kept = given.clone()
+        for result in thrice(function, given):
+            result.zero_()
+        assert given.tolist() == kept.tolist()
+
+
+def test_what_no_later_step_needs_is_freed():
+    watched = []
+
+    class Array(np.ndarray):
+        """An array that can be watched."""
+
+    def make(array):
+        made = array.copy().view(Array)
+        watched.append(weakref.ref(made))
+        return made
+
+    def look(array):
+        return watched[0]() is None
+
+    kernels = tp.zeros(1)._key.kernels
+    key, place = tp.zeros(1)._key, len(kernels)
+    kernels.extend([make, look])
+    try:
+        program = programs.Program()
+        program.steps = [(key, place, (0,), ()), (key, place, (1,), ()), (key, place + 1, (2,), ())]
+        program.result = 3
+        programs._settle(program, 1)
+        assert program.run([np.zeros(3)]) is True
+    finally:
+        del kernels[place:]
