@@ -30,7 +30,7 @@ FOLDERS := src core autograd profiler nn onnx graph array_api optim amp data dis
 SOURCES := pyproject.toml requirements.txt setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-distributed test-levels test-sanitized test-cuda-compile test-cuda-hosted test-onnx doctest fuzz check format bench instructions instructions-renew plugins wheels docs site world world-renew clean distclean
+.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-distributed test-levels test-sanitized test-cuda-compile test-cuda-hosted test-onnx doctest fuzz check format bench instructions instructions-renew plugins wheels docs site world world-compiled world-renew clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
@@ -185,6 +185,10 @@ world: $(WORLD)/.world
 	else \
 	    $(WORLD)/bin/python tests/world/run.py $(WORLD_ARGS); \
 	fi
+
+# Models of its libraries under tp.compile, forward and gradients beside eager.
+world-compiled: $(WORLD)/.world
+	$(WORLD)/bin/python -m tensorplug.compat tests/world/compiled.py $(MODELS)
 
 # In an environment that has torch, of 4 GB.
 world-renew: $(WORLD)/.world $(WORLD)-torch/.torch

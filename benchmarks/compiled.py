@@ -229,7 +229,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ratios = [ratio for ratio in ratios if math.isfinite(ratio)]
     if ratios:
         mean = geometric_mean(ratios)
-        print(f"geometric mean, tp.compile to the better of torch.compile and onnxruntime: {mean:.2f}")
+        print(
+            f"geometric mean, tp.compile to the better of torch.compile and onnxruntime: {mean:.2f}"
+        )
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "compiled.json"
     about = {**overhead.about(options.rounds, 0.0), "threads": options.threads}

@@ -98,7 +98,8 @@ def join(graph: Graph, inputs: list[Any]) -> Joint:
         if value not in late
     ]
     demanded += [value for value in values_in(found) if value not in late]
-    early = _ancestors(forward_values, made, set())
+    checked = [value for node in made.nodes if not node.outputs for value in node.values()]
+    early = _ancestors([*forward_values, *checked])
     saved = chosen(made, list(dict.fromkeys(demanded)), late, early)
 
     targets = [value for value, _ in graph.writes]
@@ -106,7 +107,7 @@ def join(graph: Graph, inputs: list[Any]) -> Joint:
     overwritten = {first[value] for value in targets}
     own = made.inputs[: len(graph.inputs)]
     forward = _Part(own)
-    needed = _ancestors([*forward_values, *saved], made, set())
+    needed = _ancestors([*forward_values, *saved, *checked])
     for node in made.nodes:
         if node in needed or not node.outputs or (node.op.random and node.outputs[0] not in late):
             forward.add(node)
@@ -255,15 +256,15 @@ def _depending(joint: Graph, gradients: Iterable[Value]) -> set[Value]:
     return found
 
 
-def _ancestors(values: Iterable[Value], joint: Graph, known: set[Value]) -> set[Node]:
-    """Return the nodes that make values, and what those take, up to known ones."""
+def _ancestors(values: Iterable[Value]) -> set[Node]:
+    """Return the nodes that make values, and what those take."""
     found: set[Node] = set()
-    stack = [value.node for value in values if value.node is not None and value not in known]
+    stack = [value.node for value in values if value.node is not None]
     while stack:
         node = stack.pop()
         if node not in found:
             found.add(node)
-            stack += [v.node for v in node.values() if v.node is not None and v not in known]
+            stack += [v.node for v in node.values() if v.node is not None]
     return found
 
 

@@ -88,7 +88,7 @@ class State:
         # Objects that the program itself made.
         self.own: dict[int, Any] = {}
         # Names in tables of modules: the table, the name, what it stood for.
-        self._names: list[tuple[dict[str, Any], str, Any]] = []
+        self._names: list[tuple[Any, str, Any]] = []
         self._named: set[tuple[int, str]] = set()
 
     # --- what is kept ---
@@ -106,7 +106,7 @@ class State:
                 return
             todo += self._kept(value, label)
 
-    def name(self, table: dict[str, Any], name: str) -> Any:
+    def name(self, table: Any, name: str) -> Any:
         """Keep what a name in a module's table stands for, and return it."""
         value = table.get(name, _MISSING)
         if (id(table), name) not in self._named:

@@ -134,8 +134,20 @@ def _filled(own: Any, merged: Any) -> Any:
     if type(own) is Value:
         return own
     if isinstance(own, (tuple, list)) and not hasattr(own, "_fields"):
-        return type(own)([_filled(a, b) for a, b in zip(own, merged, strict=True)])
+        return _made_of(type(own), [_filled(a, b) for a, b in zip(own, merged, strict=True)])
     return merged
+
+
+def _kind(item: Any) -> Any:
+    """Return the class of an argument; a shape is a tuple."""
+    return tuple if isinstance(item, tuple) and not hasattr(item, "_fields") else type(item)
+
+
+def _made_of(kind: Any, items: list[Any]) -> Any:
+    """Return a sequence like another one; of shapes, which hold integers only, a tuple."""
+    if hasattr(kind, "_fields"):
+        return kind(*items)
+    return items if issubclass(kind, list) else tuple(items)
 
 
 class _Fit:
@@ -169,8 +181,8 @@ class _Fit:
     def merge(self, nested: list[Any], numbers: list[dict[Value, int]]) -> Any:
         """Return what nested arguments have in common."""
         first = nested[0]
-        kind = type(first)
-        if any([type(item) is not kind for item in nested]):
+        kind = _kind(first)
+        if any([_kind(item) is not kind for item in nested]):
             raise _Differs
         if kind is Value:
             if len({known[value] for known, value in zip(numbers, nested, strict=True)}) != 1:
@@ -183,7 +195,7 @@ class _Fit:
             if len({len(item) for item in nested}) != 1:
                 raise _Differs
             items = [self.merge(list(item), numbers) for item in zip(*nested, strict=True)]
-            return kind(*items) if hasattr(first, "_fields") else kind(items)
+            return _made_of(kind, items)
         if kind is dict:
             if any([item.keys() != first.keys() for item in nested]):
                 raise _Differs
@@ -232,7 +244,7 @@ def bound(nested: Any, sizes: Mapping[str, int]) -> Any:
         return slice(*[bound(part, sizes) for part in (nested.start, nested.stop, nested.step)])
     if isinstance(nested, (tuple, list)):
         items = [bound(item, sizes) for item in nested]
-        return type(nested)(*items) if hasattr(nested, "_fields") else type(nested)(items)
+        return _made_of(type(nested), items)
     if type(nested) is dict:
         return {key: bound(item, sizes) for key, item in nested.items()}
     return nested

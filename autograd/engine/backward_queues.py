@@ -1,8 +1,8 @@
 """A backward pass whose nodes run on the queues of their forward ops.
 
 A node waits for those that its gradients come from, where they ran on other queues, and for nothing else: so
-branches that were recorded on several queues overlap as their forward ops did. In the end the queue of the pass
-waits for all of them, and they for it: memory that they are given back was used there.
+branches that were recorded on several queues overlap as their forward ops did. In the end the queue of the
+pass waits for all of them, and they for it: memory that they are given back was used there.
 
 Memory returns to the queue on which it was allocated, so that what is read on another is held until that has
 come past.

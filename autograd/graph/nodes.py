@@ -349,10 +349,14 @@ class MultiNode(OpNode):
         if self.saved is None:
             raise RuntimeError(FREED)
         gradients: list[Any] = []
-        for number, (key, shape) in enumerate(self.outputs):
+        blank: Any = None  # zeros, which nobody writes to, and of what
+        of = None
+        for number, kind in enumerate(self.outputs):
             given = gradient.get(number)
             if given is None:
-                given = arithmetic.zeros(key, shape, raw)
+                if blank is None or of != kind:
+                    of, blank = kind, arithmetic.zeros(kind[0], kind[1], raw)
+                given = blank
             gradients.append(given)
         results: list[tuple[Any, bool]] = []
         for index, formula in enumerate(self.plan.formulas):

@@ -247,9 +247,9 @@ class DeviceRuntime:
     def current_queue(self, index: int) -> Any:
         """Return the queue of a device on which this thread's ops go; None where there is only one.
 
-        It is a context manager within which ops go there, and equals itself only. ``wait_stream(other)`` makes
-        it wait for all that is queued on another, ``wait_event(other.record_event())`` for what was queued when
-        the mark was put.
+        It is a context manager within which ops go there, and equals itself only.
+        ``wait_stream(other)`` makes it wait for all that is queued on another,
+        ``wait_event(other.record_event())`` for what was queued when the mark was put.
         ``plugin.queues_differ`` has to be told when a thread turns to another than the usual one.
         """
         return None

@@ -68,7 +68,13 @@ class Replay:
 
 def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what a composite's body returns, by a program; NotImplemented where there is none."""
-    if op.random or op.reads_layout or cache.refused >= _REFUSED or dispatch_state.verify:
+    if (
+        op.random
+        or not op.pure
+        or op.reads_layout
+        or cache.refused >= _REFUSED
+        or dispatch_state.verify
+    ):
         return NotImplemented
     parts: list[Any] = []
     tensors: list[Any] = []

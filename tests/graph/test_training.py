@@ -267,6 +267,34 @@ def test_what_is_not_captured_runs_op_by_op():
         assert compiled.explain().eager == 0
 
 
+def test_data_that_is_read():
+    def program(x, w):
+        if (x > 0).all():
+            return (x * w).exp()
+        return x * w.sum()
+
+    compiled = ready(program, DATA[0].abs() + 1, DATA[0])
+    for data in (DATA[0].abs() + 1, DATA[0], DATA[0].abs() + 2, DATA[0], DATA[0]):
+        found = []
+        for run, (x, w) in zip((program, compiled), pair(data, DATA[0]), strict=True):
+            out = run(x, w)
+            out.square().sum().backward()
+            found.append([out, x.grad, w.grad])
+        equal(*found)
+    assert len(halves(compiled)) == 2
+
+
+def test_shapes_of_tensors_among_the_arguments():
+    def program(x):
+        return x.reshape(x.shape).expand(tp.Size([2, *x.shape])) * 2
+
+    compiled = tp.compile(program)
+    for rows in (2, 2, 3, 3, 4, 4):
+        x = tp.randn(rows, 3)
+        equal(compiled(x), program(x))
+    assert len(compiled.explain().graphs) == 1
+
+
 def test_saved_tensors_hooks_see_what_eager_saves():
     compiled = ready(function, *DATA)
     counts = []

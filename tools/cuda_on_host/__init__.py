@@ -19,5 +19,5 @@ really do, and kernels that race.
 Further variables: ``HOSTED_DEVICES``, how many there are; ``HOSTED_MEMORY_MB``, of each; ``HOSTED_EAGER=1``,
 to run at once what is queued; ``HOSTED_REVERSE=1``, to run the last block and thread first;
 ``HOSTED_GUARD=1``, to end the process where a kernel reaches beyond an array; ``HOSTED_FLUSH=1``, to flush
-denormal numbers to zero.
+denormal numbers to zero; ``HOSTED_DRY=1``, to compute nothing, so that launches can be counted.
 """

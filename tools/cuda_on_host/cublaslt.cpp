@@ -1,5 +1,6 @@
 // The functions of cuBLASLt that linear layers take, as its documentation says; products go by columns.
 // Objects that are used after they were destroyed, wrong sizes and alignments that were not announced are errors.
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -56,7 +57,11 @@ void multiply(const Product& p, const T* a, const Layout& la, const T* b, const 
                 int64_t bt = p.turn_b ? i * lb.step + column : column * lb.step + i;
                 total += (float)a[at] * (float)b[bt];
             }
-            d[column * ld.step + row] = (T)(total + (float)((const T*)p.bias)[row]);
+            if (p.epilogue & 4) total += (float)((const T*)p.bias)[row];
+            if (p.epilogue & 2) total = total < 0 ? 0 : total;
+            if (p.epilogue & 32)
+                total *= 0.5f + 0.5f * std::tanh(0.7978845608f * (total + 0.044715f * total * total * total));
+            d[column * ld.step + row] = (T)total;
         }
 }
 }  // namespace
@@ -113,7 +118,7 @@ int cublasLtMatmulAlgoGetHeuristic(
     // The algorithm relies on what was said, and needs a byte for each row.
     for (int i = 0; i < 4; ++i) found->algorithm.data[i] = preference->alignment[i];
     uint64_t bias = (uint64_t)p->bias;
-    found->algorithm.data[4] = bias & -bias;
+    found->algorithm.data[4] = bias ? bias & -bias : 256;
     found->algorithm.data[5] = 77;
     found->workspace = m;
     *count = 1;
@@ -127,12 +132,13 @@ int cublasLtMatmul(
     for (const void* object : {(void*)p, (void*)layout_a, (void*)layout_b, (void*)layout_c, (void*)layout_d})
         if (!is_alive(object)) return INVALID_VALUE;
     if (!handle || *(const float*)alpha != 1 || *(const float*)beta != 0) return INVALID_VALUE;
-    if (algorithm->data[5] != 77 || size != layout_d->rows || p->epilogue != 4 || !p->bias) return INVALID_VALUE;
+    if (algorithm->data[5] != 77 || size != layout_d->rows || p->epilogue & ~39u) return INVALID_VALUE;
+    if ((p->epilogue & 4) && !p->bias) return INVALID_VALUE;
     const void* places[] = {a, b, c, d};
     for (int i = 0; i < 4; ++i)
         if ((uint64_t)places[i] % algorithm->data[i]) return INVALID_VALUE;
     uint64_t aligned = algorithm->data[4] < 256 ? algorithm->data[4] : 256;
-    if ((uint64_t)p->bias % aligned) return INVALID_VALUE;
+    if ((p->epilogue & 4) && (uint64_t)p->bias % aligned) return INVALID_VALUE;
     // What describes the product may change or go as soon as it is queued.
     auto work = [=, product = *p, la = *layout_a, lb = *layout_b, ld = *layout_d] {
         std::memset(workspace, 0xff, size);

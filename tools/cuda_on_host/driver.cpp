@@ -64,6 +64,12 @@ bool eager() {
     return at_once;
 }
 
+// Whether nothing is computed, to count what would be: then memory is not touched either.
+bool dry() {
+    static const bool is = number_of("HOSTED_DRY", 0);
+    return is;
+}
+
 // How many calls have made the host wait for what is queued, as a GPU would have, too.
 unsigned long long waits = 0;
 
@@ -111,8 +117,12 @@ constexpr size_t PAGE = 4096;
 size_t pages(size_t size) { return (size + PAGE - 1) / PAGE * PAGE; }
 
 void* reserve(size_t size) {
-    if (!guarded()) return std::aligned_alloc(512, (size + 511) / 512 * 512);
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    if (dry()) {
+        void* memory = mmap(nullptr, pages(size), PROT_READ | PROT_WRITE, flags, -1, 0);
+        return memory == MAP_FAILED ? nullptr : memory;
+    }
+    if (!guarded()) return std::aligned_alloc(512, (size + 511) / 512 * 512);
     auto* first = (char*)mmap(nullptr, pages(size) + PAGE, PROT_NONE, flags, -1, 0);
     if (first == MAP_FAILED) return nullptr;
     mprotect(first, pages(size), PROT_READ | PROT_WRITE);
@@ -120,6 +130,10 @@ void* reserve(size_t size) {
 }
 
 void give_back(void* memory, size_t size) {
+    if (dry()) {
+        munmap(memory, pages(size));
+        return;
+    }
     if (!guarded()) return std::free(memory);
     munmap((void*)((uintptr_t)memory / PAGE * PAGE), pages(size) + PAGE);
 }
@@ -129,7 +143,7 @@ cudaError_t allocate(void** pointer, size_t size, int device) {
     if (device >= 0 && in_use[device] + size > device_memory()) return failed(cudaErrorMemoryAllocation);
     void* memory = reserve(std::max<size_t>(size, 1));
     if (!memory) return failed(cudaErrorMemoryAllocation);
-    std::memset(memory, 0xff, size);
+    if (!dry()) std::memset(memory, 0xff, size);
     blocks[(uintptr_t)memory] = {size, device};
     if (device >= 0) in_use[device] += size;
     *pointer = memory;
@@ -141,7 +155,7 @@ cudaError_t release(void* pointer) {
     auto found = blocks.find((uintptr_t)pointer);
     if (found == blocks.end()) return failed(cudaErrorInvalidValue);
     if (found->second.device >= 0) in_use[found->second.device] -= found->second.size;
-    std::memset(pointer, 0xfe, found->second.size);
+    if (!dry()) std::memset(pointer, 0xfe, found->second.size);
     give_back(pointer, std::max<size_t>(found->second.size, 1));
     blocks.erase(found);
     return cudaSuccess;
@@ -227,6 +241,7 @@ void run_device(int device) {
 cudaError_t submit(const std::shared_ptr<Stream>& stream, std::function<void()> run,
                    std::vector<Position> after = {}) {
     if (!stream) return failed(cudaErrorInvalidResourceHandle);
+    if (dry()) run = nullptr;
     if (stream->capture) {
         if (stream->capture->invalid) return failed(cudaErrorStreamCaptureInvalidated);
         if (run) stream->capture->tasks.push_back(std::move(run));
@@ -448,8 +463,34 @@ struct Module {
 struct Function {
     const Kernel* kernel;
     int device;
+    std::string name;
     int most_shared = 48 << 10;
 };
+
+// What is launched, while that is logged: a line each, with the sizes of the allocations it is given.
+bool logging = false;
+std::string logged;
+
+void note(const std::string& name, const Kernel& kernel, void** arguments) {
+    logged += name;
+    std::set<const Block*> seen;
+    for (int i = 0; i < kernel.count; ++i) {
+        // CuPy's arrays begin with their address, and may end with anything; an optimizer's batch holds many.
+        size_t end = kernel.sizes[i] > 1024 ? kernel.sizes[i] : std::min(kernel.sizes[i], sizeof(void*));
+        for (size_t at = 0; at + sizeof(void*) <= end; at += sizeof(void*)) {
+            void* word;
+            std::memcpy(&word, (unsigned char*)arguments[i] + at, sizeof word);
+            const Block* block = block_at(word);
+            if (block && block->device >= 0 && seen.insert(block).second)
+                logged += ' ' + std::to_string(block->size);
+        }
+    }
+    logged += '\n';
+}
+
+void note_copy(const char* name, size_t size) {
+    if (logging) logged += name + (' ' + std::to_string(size)) + '\n';
+}
 
 std::map<std::pair<Module*, std::string>, std::unique_ptr<Function>> functions;
 
@@ -478,6 +519,8 @@ cudaError_t launch(Function* function, Triple grid, Triple block, unsigned share
         grid.z > 65535 || shared > (unsigned)function->most_shared)
         return cudaErrorInvalidValue;
     const Kernel& kernel = *function->kernel;
+    if (logging) note(function->name, kernel, arguments);
+    if (dry()) return submit(stream, nullptr);
     if (reaches_elsewhere(kernel, arguments, current_device)) return cudaErrorIllegalAddress;
     auto copies = std::make_shared<std::vector<Bytes>>();
     for (int i = 0; i < kernel.count; ++i) {
@@ -494,6 +537,16 @@ cudaError_t launch(Function* function, Triple grid, Triple block, unsigned share
 }  // namespace
 
 extern "C" unsigned long long hosted_waits() { return waits; }
+
+// Begin to log launches and copies, or end it.
+extern "C" void hosted_log(int on) {
+    ENTER;
+    logging = on;
+    if (on) logged.clear();
+}
+
+// The log: a line each, with a name and the bytes of the allocations that it was given.
+extern "C" const char* hosted_logged() { return logged.c_str(); }
 
 // How many bytes an argument of a kernel has; 0 where there is none.
 extern "C" size_t hosted_size_of(CUfunction function, int argument) {
@@ -580,7 +633,7 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule handle, const char* 
     auto* kernel = (const Kernel*)dlsym(module->library, (std::string("hosted_") + name).c_str());
     if (!kernel) return CUDA_ERROR_NOT_FOUND;
     auto& known = functions[{module, name}];
-    if (!known) known.reset(new Function{kernel, module->device});
+    if (!known) known.reset(new Function{kernel, module->device, name});
     *function = (CUfunction)known.get();
     return CUDA_SUCCESS;
 }
@@ -802,6 +855,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
     auto stream = stream_of(handle);
     if (!stream) return failed(cudaErrorInvalidResourceHandle);
     bool from_pageable = !block_at(from), to_pageable = !block_at(to);
+    note_copy(is_of_device(from) && is_of_device(to) ? "copy" : "copy_host", size);
     if ((from_pageable || to_pageable) && stream->capture)
         return invalidate(stream->capture, cudaErrorStreamCaptureUnsupported);
     if (from_pageable) {
@@ -868,6 +922,7 @@ cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t fro
 cudaError_t cudaMemsetAsync(void* to, int value, size_t size, cudaStream_t handle) {
     ENTER;
     if (!is_of_device(to) && !is_page_locked(to) && size) return failed(cudaErrorInvalidValue);
+    note_copy("memset", size);
     return submit(stream_of(handle), [=] { std::memset(to, value, size); });
 }
 

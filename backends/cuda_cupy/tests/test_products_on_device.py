@@ -237,3 +237,28 @@ def test_the_hosts_library_refuses_what_is_wrong(plans, wrong):
 def test_structures_have_the_sizes_of_c():
     assert ctypes.sizeof(cublaslt.Algorithm) == 64
     assert ctypes.sizeof(cublaslt.Heuristic) == 96
+
+
+FLOATS = [tp.float16, tp.bfloat16, tp.float32, tp.float64]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("activation", ["relu", "tanh", "sigmoid", "gelu", "gelu_tanh", "silu"])
+@pytest.mark.parametrize("shapes", [((2, 3, 4), (5, 4)), ((4,), (5, 4)), ((3, 4), (4,))])
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_activations_behind_linear_layers(dtype, activation, shapes, with_bias, plans):
+    from tensorplug.plugin import get_op
+
+    function = get_op("linear_activation").call
+    input, weight = (numbers(*s, dtype=dtype, seed=n) for n, s in enumerate(shapes))
+    bias = numbers(5, dtype=dtype, seed=2) if with_bias and weight.ndim == 2 else None
+    for layout in (lambda x: x, lambda x: x.repeat_interleave(2, -1)[..., ::2]):
+        given = [layout(input), weight, bias]
+        found = function(*given, activation).cpu().double()
+        wide = [None if x is None else x.cpu().double() for x in given]
+        tolerance = {tp.float16: 2e-3, tp.bfloat16: 2e-2, tp.float32: 1e-5, tp.float64: 1e-12}[
+            dtype
+        ]
+        tp.testing.assert_close(found, function(*wide, activation), rtol=tolerance, atol=tolerance)
+    fused = activation in ("relu", "gelu_tanh") and dtype != tp.float64 and weight.ndim == 2
+    assert any(key[-1] == activation for key in plans) == fused

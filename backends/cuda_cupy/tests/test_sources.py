@@ -24,6 +24,7 @@ SOURCES += [
     )
     for dtype in FLOATS
 ]
+SOURCES += [("attention", dtype, {}) for dtype in ("float32", "float64")]
 SOURCES += [("pooling", dtype, {"WIDE": wide}) for dtype in FLOATS for wide in (0, 1)]
 HALVES = ("float16", "bfloat16")
 SOURCES += [
@@ -36,7 +37,7 @@ SOURCES += [("embedding_rows", dtype, {}) for dtype in ("uint8", "uint16", "uint
 SOURCES += [("indexing", dtype, {"WAY": 0, "PARTS": 1}) for dtype in sources.TYPES]
 SOURCES += [
     ("indexing", dtype, {"WAY": way, "PARTS": 1})
-    for way in (1, 2, 3)
+    for way in (1, 2, 3, 4)
     for dtype in ("float32", "bfloat16", "int64", "uint8")
 ]
 SOURCES += [("indexing", "float32", {"WAY": 0, "PARTS": 2})]

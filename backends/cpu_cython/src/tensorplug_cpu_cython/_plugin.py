@@ -156,8 +156,9 @@ class CythonPlugin:
         found: list[Fuser] = [PointwiseFuser()]
         if library.onednn is not None:
             from .convolution_regions import ConvolutionFuser
+            from .linear_regions import LinearFuser
 
-            found.append(ConvolutionFuser())
+            found += [ConvolutionFuser(), LinearFuser()]
         return found
 
     @hookimpl

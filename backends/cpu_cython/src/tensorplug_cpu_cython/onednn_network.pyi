@@ -32,6 +32,7 @@ class Network:
         groups: int,
         posts: list[tuple[int, float, float, int, bool]],
     ) -> int: ...
+    def linear(self, source: int, rows: int, weight: Any, bias: Any) -> int: ...
     def pool(
         self,
         source: int,

@@ -28,6 +28,7 @@ cdef extern from "c/onednn_network.h":
     int tp_net_input(tp_net *, const tp_dnn_array *)
     int tp_net_convolution(
         tp_net *, const tp_dnn_problem *, int, const void *, const void *, const tp_net_post *, int)
+    int tp_net_linear(tp_net *, const tp_dnn_problem *, int, const void *, const void *)
     int tp_net_pool(tp_net *, const tp_dnn_problem *, int, int, const int64_t *)
     int tp_net_function(tp_net *, int, const tp_net_post *)
     int tp_net_sum(tp_net *, int, int)
@@ -153,6 +154,25 @@ cdef class Network:
         return checked(tp_net_convolution(
             self.net, &p, source, np.PyArray_DATA(w), NULL if b is None else np.PyArray_DATA(b), post,
             <int> len(posts),
+        ))
+
+    def linear(self, int source, int rows, weight, bias):
+        """Return (rows, k) times a transposed constant weight (n, k)."""
+        cdef tp_dnn_problem p
+        cdef np.ndarray w = numpy.ascontiguousarray(weight), b = None
+        cdef Py_ssize_t n = np.PyArray_DIM(w, 0), k = np.PyArray_DIM(w, 1)
+        memset(&p, 0, sizeof(p))
+        if type_of(w) != TP_F32:
+            raise Unsupported("such weights")
+        describe(&p.arrays[1], (n, k), (k, 1))
+        describe(&p.arrays[2], (rows, n), (n, 1))
+        if bias is not None:
+            b = numpy.ascontiguousarray(bias)
+            if type_of(b) != TP_F32 or (<object> b).shape != (n,):
+                raise Unsupported("such a bias")
+            describe(&p.arrays[3], (n,), (1,))
+        return checked(tp_net_linear(
+            self.net, &p, source, np.PyArray_DATA(w), NULL if b is None else np.PyArray_DATA(b),
         ))
 
     def pool(

@@ -33,6 +33,7 @@ struct tp_net {
     value_t *values;
     step_t *steps;
     int value_count, step_count, inputs, outputs;
+    int guarded; /* whether there is what takes NaN for a number */
     size_t arena, scratch;
 };
 
@@ -262,6 +263,7 @@ int tp_net_convolution(tp_net *net, const tp_dnn_problem *p, int source, const v
     if (bias) use(net, s, DNNL_ARG_BIAS, b);
     for (int i = 0; i < others; i++)
         use(net, s, DNNL_ARG_ATTR_MULTIPLE_POST_OP(number[i]) | DNNL_ARG_SRC_1, other[i]);
+    net->guarded = net->guarded || count;
     if (over >= 0) net->values[made].owner = net->values[over].owner;
     result = use(net, s, DNNL_ARG_DST, made);
 done:
@@ -300,6 +302,7 @@ int tp_net_pool(tp_net *net, const tp_dnn_problem *p, int source, int kind, cons
         after[i] = p->after[i];
         size[i] = window[i];
     }
+    net->guarded = 1;
     if (describe(&target, &p->arrays[2], 1)) return -1;
     dnnl_primitive_attr_t attributes = attributes_with(NULL);
     const dnnl_status_t status = dnnl_pooling_forward_primitive_desc_create(
@@ -310,7 +313,40 @@ int tp_net_pool(tp_net *net, const tp_dnn_problem *p, int source, int kind, cons
     return finished(net, status, description, source, -1);
 }
 
+int tp_net_linear(tp_net *net, const tp_dnn_problem *p, int source, const void *weight, const void *bias) {
+    dnnl_memory_desc_t filter = NULL, target = NULL, row = NULL;
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t description = NULL;
+    const char *name = "";
+    int result = -1;
+    if (describe(&filter, &p->arrays[1], 1) || describe(&target, &p->arrays[2], 0) ||
+        (bias && describe(&row, &p->arrays[3], 0)) || !(attributes = attributes_with(NULL)) ||
+        dnnl_inner_product_forward_primitive_desc_create(&description, net->engine, dnnl_forward_inference,
+                                                         net->values[source].layout, filter, row, target, attributes))
+        goto done;
+    dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, (void *)&name);
+    if (!strncmp(name, "ref", 3) || !strncmp(name, "gemm", 4)) goto done;
+    const int w = constant(net, &p->arrays[1], weight, asked(description, DNNL_ARG_WEIGHTS));
+    const int b = bias ? constant(net, &p->arrays[3], bias, asked(description, DNNL_ARG_BIAS)) : 0;
+    if (w < 0 || b < 0) goto done;
+    const int made = add_value(net, asked(description, DNNL_ARG_DST));
+    step_t *s = made < 0 ? NULL : add_step(net, description);
+    if (!s) goto done;
+    use(net, s, DNNL_ARG_SRC, source);
+    use(net, s, DNNL_ARG_WEIGHTS, w);
+    if (bias) use(net, s, DNNL_ARG_BIAS, b);
+    result = use(net, s, DNNL_ARG_DST, made);
+done:
+    if (description) dnnl_primitive_desc_destroy(description);
+    if (attributes) dnnl_primitive_attr_destroy(attributes);
+    if (filter) dnnl_memory_desc_destroy(filter);
+    if (target) dnnl_memory_desc_destroy(target);
+    if (row) dnnl_memory_desc_destroy(row);
+    return result;
+}
+
 int tp_net_function(tp_net *net, int source, const tp_net_post *post) {
+    net->guarded = 1;
     dnnl_primitive_desc_t description = NULL;
     dnnl_primitive_attr_t attributes = attributes_with(NULL);
     const dnnl_memory_desc_t layout = net->values[source].layout;
@@ -338,6 +374,12 @@ int tp_net_output(tp_net *net, int source, const tp_dnn_array *array) {
     dnnl_memory_desc_t layout;
     dnnl_primitive_desc_t description = NULL;
     if (describe(&layout, array, 0)) return -1;
+    value_t *v = &net->values[source];
+    if (v->owner == source && v->input < 0 && v->output < 0 && !v->constant && dnnl_memory_desc_equal(v->layout, layout)) {
+        v->output = net->outputs++; /* it is made there */
+        dnnl_memory_desc_destroy(layout);
+        return source;
+    }
     dnnl_primitive_attr_t attributes = attributes_with(NULL);
     const int made = add_value(net, layout);
     const dnnl_status_t status = dnnl_reorder_primitive_desc_create(
@@ -411,10 +453,11 @@ static int all_finite(const float *x, size_t n) {
 static int run(tp_net *net, void *const *inputs, void *const *outputs, char *arena) {
     for (int i = 0; i < net->value_count; i++) {
         const value_t *v = &net->values[i];
-        void *data = arena + net->values[v->owner].place;
+        const value_t *owner = &net->values[v->owner];
+        void *data = arena + owner->place;
         if (v->constant) data = v->constant;
         if (v->input >= 0) data = inputs[v->input];
-        if (v->output >= 0) data = outputs[v->output];
+        if (owner->output >= 0) data = outputs[owner->output];
         if (dnnl_memory_set_data_handle(v->memory, data)) return 1;
     }
     for (int i = 0; i < net->step_count; i++) {
@@ -434,7 +477,7 @@ static int run(tp_net *net, void *const *inputs, void *const *outputs, char *are
 
 int tp_net_run(tp_net *net, void *const *inputs, void *const *outputs, void *workspace, int threads) {
     char *arena = (char *)ALIGNED((size_t)workspace);
-    for (int i = 0; i < net->value_count; i++) {
+    for (int i = 0; net->guarded && i < net->value_count; i++) {
         const value_t *v = &net->values[i];
         if (v->input >= 0 && !all_finite(inputs[v->input], v->bytes / sizeof(float))) return 2;
     }

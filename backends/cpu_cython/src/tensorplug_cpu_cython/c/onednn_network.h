@@ -27,6 +27,9 @@ void tp_net_free(tp_net *net);
 int tp_net_input(tp_net *net, const tp_dnn_array *array);
 int tp_net_convolution(tp_net *net, const tp_dnn_problem *problem, int source, const void *weight, const void *bias,
                        const tp_net_post *posts, int count);
+/* input (m, k) times the transposed weight (n, k); the problem's arrays are the input, the weight, the result and the
+   bias. */
+int tp_net_linear(tp_net *net, const tp_dnn_problem *problem, int source, const void *weight, const void *bias);
 int tp_net_pool(tp_net *net, const tp_dnn_problem *problem, int source, int kind, const int64_t *window);
 int tp_net_function(tp_net *net, int source, const tp_net_post *post);
 int tp_net_sum(tp_net *net, int source, int other);
@@ -36,7 +39,8 @@ int tp_net_output(tp_net *net, int source, const tp_dnn_array *array);
 /* Plan the memory; return how many bytes a run needs. */
 size_t tp_net_finish(tp_net *net);
 
-/* Return 0 if all went well, 2 if the inputs are not all finite, and nothing was done. */
+/* Return 0 if all went well, 2 if there are functions or pooling, the inputs are not all finite, and nothing was
+   done. */
 int tp_net_run(tp_net *net, void *const *inputs, void *const *outputs, void *workspace, int threads);
 
 /* The name of the kernel of a step, NULL behind the last. */

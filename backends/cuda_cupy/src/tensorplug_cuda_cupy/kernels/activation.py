@@ -45,6 +45,26 @@ def build(table: KernelTable) -> None:
         table.add(name, gradient(name), dtypes=FLOATS)
 
 
+def relu(input: Any, out: Any = None) -> Any:
+    """Return each element, or 0 where it is negative; NaN stays."""
+    if out is None:
+        return _pointwise("relu", (input,), *_three(()))
+    if out is input and out.flags.c_contiguous:
+        if out.size:
+            arguments = (out, out, np.int64(out.size), *_three(()))
+            blocks = sources.blocks_for(out.size)
+            sources.launch("activation", "relu", name_of(out), blocks, arguments)
+        return out
+    return cp.maximum(input, cp.zeros((), input.dtype), out=out)
+
+
+def relu_backward(g: Any, result: Any) -> Any:
+    """Return `g` where relu's result is not 0."""
+    if g.shape != result.shape:
+        g, result = cp.broadcast_arrays(g, result)
+    return _pointwise("relu_backward", (g, result), *_three(()))
+
+
 def gelu(input: Any, approximate: str) -> Any:
     """Return x times the normal distribution function of x."""
     return _pointwise("gelu", (input,), np.int32(approximate == "tanh"))
@@ -90,7 +110,8 @@ def _three(options: tuple[float, ...]) -> list[Any]:
 def _pointwise(name: str, arrays: tuple[Any, ...], *options: Any) -> Any:
     """Return what a kernel makes of arrays of one shape, element by element, in the last one's layout."""
     last = arrays[-1]
-    output = cp.empty_like(last)
+    rows = last.flags.c_contiguous
+    output = cp.ndarray(last.shape, last.dtype) if rows else cp.empty_like(last)
     if output.size:
         if all([array.strides == output.strides == last.strides for array in arrays]):
             dense = list(arrays)  # without gaps, and all in one order, whichever it is

@@ -1,4 +1,4 @@
-"""Attention of half precision: by cuDNN where it can, else by products of float32."""
+"""Attention: of half precision by cuDNN where it can, else by two products and a kernel between them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tensorplug.plugin import KernelTable
 
+from .. import sources
 from .._cupy import cp
-from ..dtypes import HALVES
+from ..dtypes import HALVES, SINGLE_AND_DOUBLE, name_of
 from ..libraries import cudnn_attention
 from .matmul import matmul
 
@@ -17,7 +20,11 @@ _MOST = -3.0e4  # added to a score it makes the weight zero, and is a number in 
 
 
 def build(table: KernelTable) -> None:
-    """Add these kernels to `table`; float32, for which cuDNN has none, is left to the ops' bodies."""
+    """Add these kernels to `table`; of half precision those that cuDNN takes."""
+    forward = scaled_dot_product_efficient_attention
+    backward = scaled_dot_product_efficient_attention_backward
+    table.add(forward.__name__, forward, dtypes=SINGLE_AND_DOUBLE)
+    table.add(backward.__name__, backward, dtypes=SINGLE_AND_DOUBLE)
     for function in (
         scaled_dot_product_flash_attention,
         scaled_dot_product_flash_attention_backward,
@@ -32,8 +39,7 @@ def scaled_dot_product_flash_attention(
     query, key, value = inputs
     batch, length = query.shape[:-2], query.shape[-2]
     if not query.size * key.size * value.size:
-        output = cp.zeros((*batch, length, value.shape[-1]), query.dtype)
-        return output, _products_total(query, key, mask, is_causal, scale)
+        return _by_products(inputs, mask, is_causal, scale)
     output = _empty_rows(batch, length, value.shape[-1], query.dtype)
     logsumexp = cp.empty((*batch, length), "f")
     finite, blocked = _finite_mask(mask, query, key)
@@ -127,45 +133,90 @@ def _where_not(hidden: Any, array: Any) -> Any:
     return cp.where(hidden, cp.uint16(0), array.view("u2")).view(array.dtype)
 
 
-# --- without cuDNN --------------------------------------------------------------------------------
+# --- by products ----------------------------------------------------------------------------------
 
 
-def _scores(query: Any, key: Any, mask: Any | None, is_causal: bool, scale: float) -> Any:
-    scores = matmul(query.astype("f") * cp.float32(scale), key.astype("f").swapaxes(-1, -2))
-    if is_causal:
-        mask = cp.tri(query.shape[-2], key.shape[-2], dtype=bool)
-    if mask is None:
-        return scores
-    if mask.dtype == bool:
-        return cp.where(mask, scores, cp.float32(-math.inf))
-    return scores + mask.astype("f")
+def scaled_dot_product_efficient_attention(
+    inputs: Sequence[Any], mask: Any | None, is_causal: bool, scale: float
+) -> tuple[Any, Any]:
+    """Return the attended values, and the logarithms of the softmax's divisors."""
+    query, key, value = inputs
+    scores = _products(query, key)
+    scores, masks = _masked(scores, mask, is_causal)
+    logsumexp = cp.empty(scores.shape[:-1], scores.dtype)
+    if logsumexp.size:
+        rows, size = np.int64(logsumexp.size), np.int64(scores.shape[-1])
+        arguments = (scores, *masks[:2], logsumexp, rows, size, *masks[2:], np.float64(scale))
+        name = name_of(scores)
+        sources.launch("attention", "attention_weights", name, logsumexp.size, arguments)
+    return matmul(scores, value), logsumexp
 
 
-def _total(scores: Any) -> Any:
-    """Return the logarithm of the sum of exponentials, minus infinity of nothing."""
-    if not scores.shape[-1]:
-        return cp.full(scores.shape[:-1], -math.inf, "f")
-    peak = scores.max(-1)
-    peak = cp.where(peak == -math.inf, cp.float32(0), peak)
-    return cp.log(cp.exp(scores - peak[..., None]).sum(-1)) + peak
+def scaled_dot_product_efficient_attention_backward(
+    g_output: Any,
+    g_logsumexp: Any,
+    inputs: Sequence[Any],
+    mask: Any | None,
+    output: Any,
+    logsumexp: Any,
+    is_causal: bool,
+    scale: float,
+) -> tuple[Any, Any, Any]:
+    """Return the gradients of query, key and value."""
+    query, key, value = inputs
+    scores, masks = _masked(_products(query, key), mask, is_causal)
+    inner = _products(g_output, value)
+    if inner.shape != scores.shape:
+        inner = cp.ascontiguousarray(cp.broadcast_to(inner, scores.shape))
+    shape = scores.shape[:-1]
+    if scores.size:
+        given = [
+            cp.ascontiguousarray(cp.broadcast_to(array, (*shape, *array.shape[len(shape) :])))
+            for array in (logsumexp, g_output, output, g_logsumexp)
+        ]
+        sizes = [np.int64(n) for n in (logsumexp.size, scores.shape[-1], output.shape[-1])]
+        arguments = (scores, inner, *masks[:2], *given, *sizes, *masks[2:], np.float64(scale))
+        sources.launch(
+            "attention", "attention_gradient", name_of(scores), math.prod(shape), arguments
+        )
+    return (
+        matmul(inner, key),
+        matmul(inner.swapaxes(-1, -2), query),
+        matmul(scores.swapaxes(-1, -2), g_output),
+    )
 
 
-def _weights(scores: Any, total: Any) -> Any:
-    return cp.exp(scores - cp.where(total == -math.inf, cp.float32(0), total)[..., None])
+def _products(rows: Any, columns: Any) -> Any:
+    """Return the products of all rows of two arrays, row by row."""
+    return cp.ascontiguousarray(matmul(rows, columns.swapaxes(-1, -2)))
 
 
-def _products_total(query: Any, key: Any, mask: Any, is_causal: bool, scale: float) -> Any:
-    return _total(_scores(query, key, mask, is_causal, scale))
+def _masked(scores: Any, mask: Any | None, is_causal: bool) -> tuple[Any, tuple[Any, ...]]:
+    """Return scores that can be written to, and the kernels' arguments of a mask: null where it is none."""
+    length = np.int64(max(scores.shape[-2], 1))
+    if is_causal or mask is None:
+        return scores, (None, None, np.int64(1), length, np.int32(is_causal))
+    whole = cp.broadcast_shapes(mask.shape, scores.shape)
+    if whole != scores.shape:
+        scores = cp.ascontiguousarray(cp.broadcast_to(scores, whole))
+    own = mask.shape[:-2]
+    shape = whole[-2:] if math.prod(own) == 1 else whole
+    if math.prod(own) == 1 and mask.ndim > 2:
+        mask = mask.reshape(mask.shape[-2:])
+    allows = mask.dtype == bool
+    mask = mask if allows else mask.astype(scores.dtype, copy=False)
+    mask = cp.ascontiguousarray(cp.broadcast_to(mask, shape))
+    rows = np.int64(max(math.prod(shape[:-1]), 1))
+    masks = (mask, None) if allows else (None, mask)
+    return scores, (*masks, rows, length, np.int32(0))
 
 
 def _by_products(
     inputs: Sequence[Any], mask: Any | None, is_causal: bool, scale: float
 ) -> tuple[Any, Any]:
-    query, key, value = inputs
-    scores = _scores(query, key, mask, is_causal, scale)
-    total = _total(scores)
-    output = matmul(_weights(scores, total), value.astype("f"))
-    return output.astype(query.dtype), total
+    wide = [array.astype("f") for array in inputs]
+    output, total = scaled_dot_product_efficient_attention(wide, mask, is_causal, scale)
+    return output.astype(inputs[0].dtype), total
 
 
 def _gradient_by_products(
@@ -177,16 +228,10 @@ def _gradient_by_products(
     is_causal: bool,
     scale: float,
 ) -> tuple[Any, Any, Any]:
-    query, key, value = [array.astype("f") for array in inputs]
-    g, result = g_output.astype("f"), output.astype("f")
-    weights = _weights(_scores(query, key, mask, is_causal, scale), logsumexp)
-    along = (g * result).sum(-1)
-    inner = matmul(g, value.swapaxes(-1, -2)) - along[..., None]
-    g_scores = weights * inner * cp.float32(scale)
-    gradients = (
-        matmul(g_scores, key),
-        matmul(g_scores.swapaxes(-1, -2), query),
-        matmul(weights.swapaxes(-1, -2), g),
+    wide = [array.astype("f") for array in inputs]
+    g, result, none = g_output.astype("f"), output.astype("f"), cp.zeros(logsumexp.shape, "f")
+    gradients = scaled_dot_product_efficient_attention_backward(
+        g, none, wide, mask, result, logsumexp, is_causal, scale
     )
     dtype = g_output.dtype
     return gradients[0].astype(dtype), gradients[1].astype(dtype), gradients[2].astype(dtype)

@@ -108,16 +108,15 @@ def product(a: Any, b: Any) -> Any:
     return output
 
 
-def product_with_bias(a: Any, b: Any, bias: Any) -> Any | None:
-    """Return (m, k) @ (k, n) + (n,) in one kernel of cuBLASLt, or None where that does not serve."""
+def product_with_bias(a: Any, b: Any, bias: Any | None, activation: str = "") -> Any | None:
+    """Return (m, k) @ (k, n) + (n,), activated, in one kernel of cuBLASLt, or None where none serves."""
     name = name_of(a)
     (m, k), n = a.shape, b.shape[1]
     if (
         name not in _WITH_BIAS
         or not (m and k and n)
         or max(m, k, n) > _INT_MAX
-        or bias.shape != (n,)
-        or bias.strides[0] != bias.itemsize
+        or (bias is not None and (bias.shape != (n,) or bias.strides[0] != bias.itemsize))
     ):
         return None
     output = cp.empty((m, n), a.dtype)
@@ -130,7 +129,8 @@ def product_with_bias(a: Any, b: Any, bias: Any) -> Any | None:
         (turned_right, turned_left),
         (n, m, k),
         (step_right, step_left),
-        (right.data.ptr, left.data.ptr, bias.data.ptr, output.data.ptr),
+        (right.data.ptr, left.data.ptr, 0 if bias is None else bias.data.ptr, output.data.ptr),
+        activation,
     )
     return output if served else None
 

@@ -14,6 +14,7 @@ from tensorplug.plugin.array_kernels import ArrayNamespace
 from .. import sources
 from .._cupy import cp
 from ..dtypes import BFLOAT16, HALVES, NATIVES, SINGLE_AND_DOUBLE
+from . import activation
 
 _BFLOAT16 = (dtype_named("bfloat16"),)
 
@@ -58,7 +59,8 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     table.add("pow", namespace.through_float32(raised), dtypes=HALVES, priority=1)
     table.add("pow", _binary("whole_power"), dtypes=INTEGRAL, out=True, priority=1)
     table.add("fmod", whole_fmod, dtypes=INTEGRAL, out=True, priority=1)
-    table.add("relu", relu, dtypes=FLOATS, out=True, priority=1)
+    table.add("relu", activation.relu, dtypes=FLOATS, out=True, priority=1)
+    table.add("relu_backward", activation.relu_backward, dtypes=FLOATS)
     table.add("sign", sign, dtypes=FLOATS, priority=1)
     table.add("where", choose_bfloat16, dtypes=_BFLOAT16, priority=1)
     table.add("fill_new", fill_new, dtypes=_BFLOAT16, priority=1)
@@ -74,11 +76,6 @@ def whole_fmod(input: Any, other: Any, out: Any = None) -> Any:
     if input.size and not other.all():  # waits for the device, as the error has to be raised here
         raise RuntimeError("ZeroDivisionError")
     return _binary("whole_fmod")(input, other, out)
-
-
-def relu(input: Any, out: Any = None) -> Any:
-    """Return each element, or 0 where it is negative; NaN stays."""
-    return cp.maximum(input, cp.zeros((), input.dtype), out=out)
 
 
 def sign(input: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -35,13 +36,18 @@ def build(table: KernelTable) -> None:
 
 def _windows(like: Any, *numbers: Shape) -> Any:
     """Return the kernels' argument: the last three dimensions, with ones before where there are fewer."""
+    return _described(like.shape[:2], like.flags.c_contiguous, numbers)
+
+
+@lru_cache(maxsize=1024)
+def _described(outer: Shape, by_rows: bool, numbers: tuple[Shape, ...]) -> Any:
     windows = np.zeros(1, WINDOWS)
-    windows["samples"], windows["channels"] = like.shape[:2]
-    windows["channels_last"] = not like.flags.c_contiguous
+    windows["samples"], windows["channels"] = outer
+    windows["channels_last"] = not by_rows
     for name, values in zip(_NAMES, numbers, strict=True):
         missing = 3 - len(values)
         windows[name] = (*(0 if name == "padding" else 1,) * missing, *values)
-    return windows
+    return sources.by_value(windows)
 
 
 def _counts(

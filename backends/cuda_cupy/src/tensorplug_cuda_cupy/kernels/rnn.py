@@ -68,6 +68,6 @@ def _launched(kernel: str, arrays: dict[str, Any], widths: Sequence[int]) -> lis
     dtype = arrays["state"].dtype
     results = [cp.empty((n, width * h), dtype) for width in widths]
     if n * h:
-        arguments = (*rows, *results, np.int64(n * h), np.int64(h), steps)
+        arguments = (*rows, *results, np.int64(n * h), np.int64(h), sources.by_value(steps))
         sources.launch("rnn", kernel, name_of(rows[0]), sources.blocks_for(n * h), arguments)
     return results

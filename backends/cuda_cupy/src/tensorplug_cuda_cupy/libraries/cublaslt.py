@@ -1,4 +1,4 @@
-"""Matrix products that add a bias on their way, by cuBLASLt, which CuPy does not bind.
+"""Matrix products with a bias and an activation behind them, by cuBLASLt, which CuPy does not bind.
 
 https://docs.nvidia.com/cuda/cublas/#using-the-cublaslt-api. The library comes with cuBLAS; where it cannot be
 loaded, or knows no algorithm for a product, :func:`product_with_bias` says so and cuBLAS serves.
@@ -35,6 +35,9 @@ _NOT_SUPPORTED = 15
 # Of cublasLtMatmulDescAttributes_t, cublasLtEpilogue_t and cublasLtMatmulPreferenceAttributes_t.
 _TURN_A, _TURN_B, _EPILOGUE, _BIAS = 3, 4, 7, 8
 _ADD_BIAS = 4
+#: Of cublasLtEpilogue_t, without a bias; GELU is that of the tanh.
+ACTIVATIONS = {"": 0, "relu": 2, "gelu_tanh": 32}
+_NO_EPILOGUE = 1
 _MOST_WORKSPACE, _ALIGNMENTS = 1, (5, 6, 7, 8)
 _WORKSPACE = 32 << 20  # bytes; what NVIDIA recommends for Hopper
 _MOST_PLANS = 4096
@@ -133,7 +136,9 @@ class Plan:
     alignments : tuple of int
         To how many bytes matrices and result are aligned.
     bias : int
-        Where some bias is, as aligned as all that come.
+        Where some bias is, as aligned as all that come; 0 if there is none.
+    activation : str
+        One of :data:`ACTIVATIONS`.
     """
 
     def __init__(
@@ -145,6 +150,7 @@ class Plan:
         steps: tuple[int, int],
         alignments: tuple[int, int, int],
         bias: int,
+        activation: str = "",
     ) -> None:
         rows, columns, inner = sizes
         self._lock = threading.Lock()
@@ -152,10 +158,11 @@ class Plan:
         for attribute, value in (
             (_TURN_A, turned[0]),
             (_TURN_B, turned[1]),
-            (_EPILOGUE, _ADD_BIAS),
+            (_EPILOGUE, ACTIVATIONS[activation] | (_ADD_BIAS if bias else 0) or _NO_EPILOGUE),
         ):
             _set("MatmulDesc", self._product, attribute, c_int(value))
-        _set("MatmulDesc", self._product, _BIAS, c_void_p(bias))
+        if bias:
+            _set("MatmulDesc", self._product, _BIAS, c_void_p(bias))
         shapes = (
             (inner, rows) if turned[0] else (rows, inner),
             (columns, inner) if turned[1] else (inner, columns),
@@ -181,6 +188,8 @@ class Plan:
         if not count.value or found.state:
             raise CublasLtError("MatmulAlgoGetHeuristic", found.state or _NOT_SUPPORTED)
         self._found = found
+        self._algorithm = byref(found.algorithm)
+        self._bias = bias
 
     def run(self, a: int, b: int, bias: int, result: int) -> None:
         """Queue the product of matrices at some addresses on the current stream."""
@@ -188,12 +197,14 @@ class Plan:
         _, one, zero = _factors()
         layout_a, layout_b, layout = self._layouts
         with self._lock:  # the bias is written into the description, which all threads share
-            _set("MatmulDesc", self._product, _BIAS, c_void_p(bias))
+            if bias != self._bias:
+                _set("MatmulDesc", self._product, _BIAS, c_void_p(bias))
+                self._bias = bias
             _call(
                 "Matmul",
                 # Whose handle is a cuBLASLt handle, too, as the documentation says.
                 cp.cuda.device.get_cublas_handle(), self._product, one, a, layout_a, b, layout_b, zero,
-                result, layout, result, layout, byref(self._found.algorithm), workspace.data.ptr,
+                result, layout, result, layout, self._algorithm, workspace.data.ptr,
                 self._found.workspace, cp.cuda.get_current_stream().ptr,
             )  # fmt: skip
 
@@ -215,28 +226,34 @@ def product_with_bias(
     sizes: tuple[int, int, int],
     steps: tuple[int, int],
     addresses: tuple[int, int, int, int],
+    activation: str = "",
 ) -> bool:
-    """Queue a product with a bias added to each column; return False if cuBLASLt does not serve.
+    """Queue a product with a bias added to each column, perhaps with an activation; False if none serves.
 
     Parameters
     ----------
     kind, compute, turned, sizes, steps
         See :class:`Plan`.
     addresses : tuple of int
-        Of both matrices, the bias and the result.
+        Of both matrices, the bias or 0, and the result.
+    activation : str
+        One of :data:`ACTIVATIONS`.
     """
     if library() is None:
         return False
     a, b, bias, result = addresses
     alignments = (_alignment(a), _alignment(b), _alignment(result))
     device = cp.cuda.runtime.getDevice()
-    key = (device, kind, compute, turned, sizes, steps, alignments, _alignment(bias))
+    key = (
+        *(device, kind, compute, turned, sizes, steps, alignments),
+        *(bias and _alignment(bias), activation),
+    )
     try:
         if key not in _plans:
             if len(_plans) >= _MOST_PLANS:
                 _plans.clear()
             _plans[key] = None  # what fails is not tried again
-            _plans[key] = Plan(kind, compute, turned, sizes, steps, alignments, bias)
+            _plans[key] = Plan(kind, compute, turned, sizes, steps, alignments, bias, activation)
         plan = _plans[key]
         if plan is not None:
             plan.run(a, b, bias, result)

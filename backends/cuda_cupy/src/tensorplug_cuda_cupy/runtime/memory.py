@@ -40,7 +40,8 @@ class DeviceMemory:
             cp.cuda.set_allocator(self._allocate)
 
     def _allocate(self, size: int) -> Any:
-        self.uses.release()
+        if self.uses.waiting():
+            self.uses.release()
         pool = cp.get_default_memory_pool()
         try:
             memory = pool.malloc(size)

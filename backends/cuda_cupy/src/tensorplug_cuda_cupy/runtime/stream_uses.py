@@ -59,6 +59,10 @@ class Uses:
         with self._lock:
             self._copied.append((mark, memory))
 
+    def waiting(self) -> bool:
+        """Return whether memory is held."""
+        return bool(self._copied or self._held)
+
     def release(self) -> None:
         """Let go of what no stream uses any more."""
         if captures.underway():  # it would spoil them to ask the marks

@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._cupy import cp
 
 FOLDER = Path(__file__).parent
@@ -81,6 +83,14 @@ def function(
 ) -> Any:
     """Return a kernel of a source, to be called as ``kernel((blocks,), (threads,), arguments)``."""
     return _module(source, dtype, macros).get_function(name)
+
+
+def by_value(struct: Any) -> Any:
+    """Return a NumPy array of one structure as a kernel's argument.
+
+    CuPy asks each argument for NumPy's interface, which spells fields out each time; bytes have none.
+    """
+    return struct.view(np.dtype((np.void, struct.itemsize)))
 
 
 def blocks_for(threads: int) -> int:

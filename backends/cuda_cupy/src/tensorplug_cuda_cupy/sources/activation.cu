@@ -72,6 +72,10 @@ extern "C" __global__ void silu_backward(
 __device__ inline A cut(A x, A low, A high) { return x < low ? low : x > high ? high : x; }
 __device__ inline A log_of_one_and_exp(A x) { return x > (A)20 ? x : log1p(exp(x)); }
 
+ACTIVATION(relu, x < 0 ? (A)0 : x)
+GRADIENT(relu_backward, x <= 0 ? (A)0 : g)
+ACTIVATION(hyperbolic_tangent, tanh(x))
+ACTIVATION(logistic, (A)1 / ((A)1 + exp(-x)))
 ACTIVATION(leaky_relu, x > 0 ? x : x * a)
 GRADIENT(leaky_relu_backward, x > 0 ? g : g * a)
 ACTIVATION(elu, x > 0 ? x * b : expm1(x * c) * (a * b))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,21 @@ def build(table: KernelTable) -> None:
 
 
 def _images(image: Any) -> Any:
+    return _given(image.shape, image.flags.c_contiguous)
+
+
+@lru_cache(maxsize=1024)
+def _given(shape: tuple[int, ...], by_rows: bool) -> Any:
+    """Return the kernels' argument, which nobody writes to."""
+    return sources.by_value(_described(shape, by_rows))
+
+
+def _described(shape: tuple[int, ...], by_rows: bool) -> Any:
     images = np.zeros(1, IMAGES)
-    images["samples"], images["channels"] = image.shape[:2]
-    images["positions"] = math.prod(image.shape[2:])
+    images["samples"], images["channels"] = shape[:2]
+    images["positions"] = math.prod(shape[2:])
     # Rows of single elements are rows of channels as well, and those are longer.
-    images["channels_last"] = images["positions"] == 1 or not image.flags.c_contiguous
+    images["channels_last"] = images["positions"] == 1 or not by_rows
     return images
 
 
@@ -50,8 +61,14 @@ def _macros(image: Any, weight: Any) -> dict[str, int]:
     return {"NARROW": int(narrow), "WIDE": is_wide(image.shape)}
 
 
-def _split(images: Any) -> tuple[int, int]:
+def _split(image: Any) -> tuple[int, int]:
     """Return into how many parts each channel is split, and how many blocks that makes."""
+    return _parts(image.shape, image.flags.c_contiguous)
+
+
+@lru_cache(maxsize=1024)
+def _parts(shape: tuple[int, ...], by_rows: bool) -> tuple[int, int]:
+    images = _described(shape, by_rows)
     channels = int(images["channels"][0])
     last = bool(images["channels_last"][0])
     groups = -(-channels // _LANES) if last else channels
@@ -74,8 +91,8 @@ def native_batch_norm(input: Any, weight: Any, bias: Any, eps: float) -> tuple[A
         rstd[...] = np.nan
         return output, mean, rstd
     images, macros, name = _images(image), _macros(image, weight), name_of(image)
-    channels = np.int64(images["channels"][0])
-    splits, blocks = _split(images)
+    channels = np.int64(image.shape[1])
+    splits, blocks = _split(image)
     computed = _computed(image)
     partial = cp.empty((int(channels), splits, 3), computed)
     statistics = cp.empty((int(channels), 2), computed)
@@ -124,8 +141,8 @@ def native_batch_norm_backward(
         g_bias[...] = 0
         return result, g_weight, g_bias
     images, macros, name = _images(image), _macros(image, weight), name_of(image)
-    channels = np.int64(images["channels"][0])
-    splits, blocks = _split(images)
+    channels = np.int64(image.shape[1])
+    splits, blocks = _split(image)
     computed = _computed(image)
     partial = cp.empty((int(channels), splits, 2), computed)
     factors = cp.empty((int(channels), 3), computed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,11 @@ def build(table: KernelTable) -> None:
         table.add(function.__name__, function, dtypes=FLOATS)
 
 
+@lru_cache(maxsize=1024)
 def _weights(count: int, repeat: int) -> Any:
     weights = np.zeros(1, WEIGHTS)
     weights["count"], weights["repeat"] = count, repeat
-    return weights
+    return sources.by_value(weights)
 
 
 def layer_norm(input: Any, normalized_shape: Shape, weight: Any, bias: Any, eps: float) -> Any:

@@ -75,6 +75,7 @@ def _step(
     sizes = np.zeros(1, SIZES)
     sizes["rows"], sizes["columns"] = parameter.shape[-2:] if len(state) == 2 else (1, count)
     sizes["matrices"] = matrices = math.prod(parameter.shape[:-2]) if len(state) == 2 else 1
+    sizes = sources.by_value(sizes)
     forgotten = np.float64(step**beta2_decay)
     rows = means = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,29 +49,40 @@ def batches(
     further : mapping of str to sequence
         What differs from parameter to parameter, by the field of the batch that holds it.
     """
-    batch = np.zeros(1, BATCH)
-    tensors = blocks = 0
-    for i, parameter in enumerate(lists[0]):
-        chunks = -(-parameter.size // _CHUNK)
-        done = 0
+    places = np.zeros((len(lists), len(lists[0])), np.uint64)
+    for row, arrays in zip(places, lists, strict=True):
+        if arrays:
+            row[:] = [address(array) for array in arrays]
+    columns = {name: np.asarray(values) for name, values in further.items()}
+    for template, owners, blocks in _layout(tuple([array.size for array in lists[0]])):
+        batch = template.copy()
+        batch["address"][0, : len(lists), : owners.size] = places[:, owners]
+        for name, values in columns.items():
+            batch[name][0, : owners.size] = values[owners]
+        yield sources.by_value(batch), blocks
+
+
+@lru_cache(maxsize=64)
+def _layout(sizes: tuple[int, ...]) -> list[tuple[Any, Any, int]]:
+    """Return batches without addresses for tensors of some sizes, whose each one is, and how many blocks."""
+    found: list[tuple[Any, list[int], int]] = []
+    batch, owners, blocks = np.zeros(1, BATCH), list[int](), 0
+    for tensor, size in enumerate(sizes):
+        chunks, done = -(-size // _CHUNK), 0
         while done < chunks:
-            if tensors == _TENSORS or blocks == _BLOCKS:
-                yield batch, blocks
-                batch = np.zeros(1, BATCH)
-                tensors = blocks = 0
-            for n, arrays in enumerate(lists):
-                batch["address"][0, n, tensors] = address(arrays[i]) if arrays else 0
-            batch["count"][0, tensors] = parameter.size
-            for name, values in further.items():
-                batch[name][0, tensors] = values[i]
+            if len(owners) == _TENSORS or blocks == _BLOCKS:
+                found.append((batch, owners, blocks))
+                batch, owners, blocks = np.zeros(1, BATCH), [], 0
             taken = min(chunks - done, _BLOCKS - blocks)
+            batch["count"][0, len(owners)] = size
             batch["first"][0, blocks : blocks + taken] = range(done, done + taken)
-            batch["tensor"][0, blocks : blocks + taken] = tensors
+            batch["tensor"][0, blocks : blocks + taken] = len(owners)
+            owners.append(tensor)
             done += taken
             blocks += taken
-            tensors += 1
     if blocks:
-        yield batch, blocks
+        found.append((batch, owners, blocks))
+    return [(batch, np.array(owners), blocks) for batch, owners, blocks in found]
 
 
 def take_step(
@@ -88,16 +100,19 @@ def take_step(
         return
     if any([array.size > _CHUNK * _MOST_CHUNKS for array in written[0]]):
         raise RuntimeError(f"optim.{name}: a tensor has more than {_CHUNK * _MOST_CHUNKS} elements")
-    dense = [[cp.ascontiguousarray(array) for array in arrays] for arrays in written]
-    gradients = [cp.ascontiguousarray(gradient) for gradient in grads]
-    lists = [dense[0], gradients, *dense[1:]]
+    dense = [[_dense(array) for array in arrays] for arrays in written]
+    lists = [dense[0], [_dense(gradient) for gradient in grads], *dense[1:]]
     dtype = name_of(written[0][0])
     for batch, blocks in batches(lists, further):
         sources.launch("optimizers", name, dtype, blocks, (batch, *options))
     for arrays, copies in zip(written, dense, strict=True):
         for array, copy in zip(arrays, copies, strict=True):
-            if not array.flags.c_contiguous:
+            if copy is not array:
                 array[...] = copy
+
+
+def _dense(array: Any) -> Any:
+    return array if array.flags.c_contiguous else cp.ascontiguousarray(array)
 
 
 def flags(*values: bool) -> list[Any]:
