@@ -14,7 +14,6 @@ import argparse
 import importlib.util
 import json
 import math
-import os
 import re
 import sys
 import tempfile
@@ -113,8 +112,8 @@ def contenders(case: Case) -> dict[str, Callable[[], Any]]:
         )
         y = torch.from_numpy(batch)
         fast = torch.compile(theirs)
-        found["torch"] = lambda: theirs(y).numpy()
-        found["torch.compile"] = lambda: fast(y).numpy()
+        found["torch"] = torch.no_grad()(lambda: theirs(y).numpy())
+        found["torch.compile"] = torch.no_grad()(lambda: fast(y).numpy())
     if importlib.util.find_spec("onnxruntime") is not None:
         with suppress(Exception):
             found["onnxruntime"] = _by_onnxruntime(ours, x)
@@ -181,6 +180,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compiled", description=__doc__)
     parser.add_argument("--filter", default="", metavar="PATTERN", help="cases that match a regex")
     parser.add_argument("--threads", type=int, default=1, help="of each library (default: 1)")
+    parser.add_argument(
+        "--without", action="append", default=[], choices=CONTENDERS[:2], help="leave one out"
+    )
     parser.add_argument("--rounds", type=int, default=9, help="turns (default: 9)")
     parser.add_argument(
         "--processor-time",
@@ -191,8 +193,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--out", type=Path, default=Path("out/bench"), help="folder to write (default: out/bench)"
     )
     options = parser.parse_args(arguments)
-    os.environ.setdefault("OMP_NUM_THREADS", str(options.threads))
-    warnings.simplefilter("ignore")
     import tensorplug as tp
 
     tp.set_num_threads(options.threads)
@@ -200,7 +200,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import torch
 
         torch.set_num_threads(options.threads)
-        torch.set_grad_enabled(False)
     clock = time.process_time if options.processor_time else time.perf_counter
     print(
         f"{'ms':34}"
@@ -212,13 +211,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ratios: list[float] = []
 
     def measured(name: str, calls: dict[str, Callable[[], Any]]) -> None:
+        calls = {key: call for key, call in calls.items() if key not in options.without}
         times, difference = in_turns(calls, options.rounds, clock)
         found[name] = {"times": times, "difference": difference}
         print(row(name, times, difference), flush=True)
         if not difference <= TOLERANCE:
             wrong.append(name)
 
-    with tp.no_grad():
+    with warnings.catch_warnings(), tp.no_grad():
+        warnings.simplefilter("ignore")
         for name, case in CASES.items():
             if re.search(options.filter, name):
                 measured(name, contenders(case))

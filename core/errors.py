@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 import warnings
 
+from .contexts import thread
+
 
 class TensorplugError(Exception):
     """Base of every exception that only tensorplug raises."""
@@ -73,7 +75,12 @@ class PluginWarning(UserWarning):
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Give a warning that points at the caller outside of this package."""
+    """Give a warning that points at the caller outside of this package.
+
+    Layers hear of it: a call that warns is not to be replayed without.
+    """
+    for layer in thread.stack:
+        layer.on_hidden("a warning")
     level = 2
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tensorplug"):

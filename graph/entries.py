@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from tensorplug.autograd.transforms.pytree import Tree, tree_unflatten
 from tensorplug.core.dispatch.keys import dispatch_key
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import Storage, bump_version, new_tensor, version_of
+from tensorplug.core.tensor.exposure import is_handed_out, unwatch, watch
 
 from .capture import Uncapturable
 from .graph import Graph, Value
@@ -40,6 +42,10 @@ class Entry:
         # The state whose values are in the program, and how often it had been written.
         self.folded: list[tuple[Any, int]] = []
         self.written = 0
+        # Their arrays, and the names of state whose memory others got hold of meanwhile.
+        self.kept: list[Any] = []
+        self.shown: frozenset[str] = frozenset()
+        self.unwatch: Any = None
         self.inference: Graph | None = None
         # By which inputs require grad; and why gradients are left to ops.
         self.trainings: dict[tuple[bool, ...], Training | bool | None] = {}
@@ -147,12 +153,19 @@ class Entry:
         ):
             self.program = None
             self.written += 1
+        if self.program is not None and any(map(is_handed_out, self.kept)):
+            state = self.graph.state.items()
+            self.shown |= {name for name, tensor in state if is_handed_out(tensor._array)}
+            self.program = None
         if self.program is None:
-            self.inference, folded = optimize(self.graph)
+            self.inference, folded = optimize(self.graph, self.shown)
             given = self._with_state(inputs)
-            self.program, made = lower(self.inference, given, self.written < _REWRITTEN)
+            frozen = frozenset(self.inference.state) - self.shown
+            frozen = frozen if self.written < _REWRITTEN else frozenset()
+            self.program, made = lower(self.inference, given, frozen)
             folded += [given[place] for place in self.program.state]
             self.folded = [(tensor, version_of(tensor)) for tensor in folded]
+            self._watch([tensor._array for tensor in folded])
             arrays = [tensor._array for tensor in made]
         else:
             arrays = self.program.run([tensor._array for tensor in self._with_state(inputs)])
@@ -171,6 +184,13 @@ class Entry:
             if dispatch_state.grad_disabled:
                 dispatch_state.gradient.mark_if_inference(made)
         return self._written(returned, inputs)
+
+    def _watch(self, arrays: list[Any]) -> None:
+        if self.unwatch is not None:
+            self.unwatch()
+        self.kept = arrays
+        self.unwatch = weakref.finalize(self, unwatch, watch(arrays))
+        self.unwatch.atexit = False
 
     def _with_state(self, inputs: list[Any]) -> list[Any]:
         """Return the tensors of the optimized graph's inputs."""

@@ -264,6 +264,22 @@ class Graph:
              for row in rows]
         )  # fmt: skip
 
+    def svg(self) -> str:
+        """Return a picture of the graph as SVG, which notebooks show by themselves.
+
+        Examples
+        --------
+        >>> import tensorplug as tp
+        >>> from tensorplug.graph import capture
+        >>> capture(tp.exp, tp.ones(2)).svg()[:40]
+        '<svg xmlns="http://www.w3.org/2000/svg" '
+        """
+        from .drawing import svg  # seldom needed
+
+        return svg(self)
+
+    _repr_svg_ = svg
+
     def check(self) -> None:
         """Raise ValueError unless each value is made once, before it is used."""
         known = set(self.inputs)

@@ -14,14 +14,14 @@ from .graph import Graph, Node, Value
 __all__ = ["fold_batch_norm", "merge_common", "optimize"]
 
 
-def optimize(graph: Graph) -> tuple[Graph, list[Any]]:
+def optimize(graph: Graph, shown: frozenset[str] = frozenset()) -> tuple[Graph, list[Any]]:
     """Return a graph that computes the same with less, and of which state it holds the present values.
 
-    Inputs that stay keep their names.
+    Inputs that stay keep their names. Of the state `shown`, by name, no values are held.
     """
     made = graph.copy()
     merge_common(made)
-    folded = fold_batch_norm(made)
+    folded = fold_batch_norm(made, shown)
     made.remove_unused()
     return made, folded
 
@@ -34,7 +34,7 @@ _BATCH_NORM = _op(functional.batch_norm)
 _CONVOLUTIONS = frozenset(map(_op, (functional.conv1d, functional.conv2d, functional.conv3d)))
 
 
-def fold_batch_norm(graph: Graph) -> list[Any]:
+def fold_batch_norm(graph: Graph, shown: frozenset[str] = frozenset()) -> list[Any]:
     """Multiply the normalisation after a convolution into its weights; return the state that those are of.
 
     Results differ from those of two steps by rounding; the factors themselves are made in float64.
@@ -60,7 +60,13 @@ def fold_batch_norm(graph: Graph) -> list[Any]:
         values = [conv.arguments["weight"], conv.arguments["bias"], *[given[n] for n in names]]
         state = [value for value in values if value is not None]
         if any(
-            [v.name not in graph.state or v in written or v.dtype is not float32 for v in state]
+            [
+                v.name not in graph.state
+                or v.name in shown
+                or v in written
+                or v.dtype is not float32
+                for v in state
+            ]
         ):
             continue
         with no_grad():

@@ -341,7 +341,9 @@ def _of_one_key(values: Any, key: DispatchKey, mixed: bool) -> bool:
     return True
 
 
-def lower(graph: Graph, inputs: list[Any], frozen: bool = False) -> tuple[Program, list[Any]]:
+def lower(
+    graph: Graph, inputs: list[Any], frozen: frozenset[str] = frozenset()
+) -> tuple[Program, list[Any]]:
     """Return the program of a graph for tensors like these, and what the graph makes of these.
 
     Parameters
@@ -350,8 +352,8 @@ def lower(graph: Graph, inputs: list[Any], frozen: bool = False) -> tuple[Progra
         Its values to be returned are :meth:`Graph.outputs`.
     inputs : list of Tensor
         One for each of the graph's inputs, state too.
-    frozen : bool
-        Whether values of state may be in the program, which then holds until that is written.
+    frozen : frozenset of str
+        The names of state whose values may be in the program, which then holds until that is written.
     """
     tracer = _Tracer()
     program = tracer.program
@@ -368,7 +370,7 @@ def lower(graph: Graph, inputs: list[Any], frozen: bool = False) -> tuple[Progra
         state = {
             place
             for place, value in enumerate(graph.inputs)
-            if frozen and value.kind != "input" and value not in written
+            if value.name in frozen and value not in written
         }
         _fold(tracer, state)
         constants = {*state, *program.constants}

@@ -174,7 +174,7 @@ def extension(name: str, once: list[str], levelled: list[str]) -> Extension:
             *[str(SOURCE / "c" / file) for file in levelled],
         ],
     )
-    if "onednn.c" in once:
+    if any(file.startswith("onednn") for file in once):
         built.include_dirs.append(str(ONEDNN_INCLUDE))
         built.extra_link_args += [str(ONEDNN_LIBRARY), "-Wl,-rpath,$ORIGIN/../../.."]
     built.levelled = [str(SOURCE / "c" / file) for file in levelled]

@@ -153,6 +153,8 @@ class Op:
         Whether a kernel may return an array that it was given.
     random : bool
         Whether it draws random numbers.
+    pure : bool
+        Of a composite: whether its body is a function of its arguments, to be replayed.
     inplace_of : Op or None
         Of an in-place variant, as layers see it: the op of which it is one.
     delegates : str
@@ -211,6 +213,7 @@ class Op:
         "parameters",
         "plans",
         "pointwise",
+        "pure",
         "random",
         "reads_layout",
         "returns_argument",
@@ -251,6 +254,7 @@ class Op:
         self.reads_layout = False
         self.returns_argument = False
         self.random = False
+        self.pure = False
         self.delegates = ""
         self.inplace_of: Op | None = None
         self.inplace: str | None = None

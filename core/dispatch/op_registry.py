@@ -201,6 +201,7 @@ def composite(
     inplace: bool = False,
     mixed: bool = False,
     random: bool = False,
+    pure: bool | None = None,
     delegates: str = "",
     method: bool = True,
     aliases: tuple[str, ...] = (),
@@ -246,9 +247,11 @@ def composite(
     With ``updates="running_mean"`` it returns results and writes these arguments besides, where they are not
     None; a kernel does the same with the arrays that it is given.
 
-    A composite that takes a ``generator`` is random; others say so with ``random=True``. A body that reads
-    anything but its arguments (a setting that changes, a file) says so too: of others, what they called is
-    replayed for calls alike, see :mod:`.replay`.
+    A composite that takes a ``generator`` is random; others say so with ``random=True``.
+
+    With ``pure=True`` the body is a function of its arguments: it reads no setting that changes, and does
+    nothing besides. Then what it called is replayed for calls alike, see :mod:`.replay`. The library's own
+    are.
 
     A kernel serves where all floating-point tensors are of one dtype. With ``mixed=True`` it takes any, and
     is the one for the dtype of the first tensor.
@@ -278,6 +281,7 @@ def composite(
         op.reads_layout = reads_layout
         op.delegates = delegates
         op.random = random or "generator" in op.names
+        op.pure = _is_own(function) if pure is None else pure
         if not isinstance(outputs, str):
             op.named = outputs
         if writes:
@@ -338,6 +342,7 @@ def composite_like(
                 lambda *args, **kwargs: body(*op.bind(args, kwargs))
             )
         op.random = template.random
+        op.pure = _is_own(body)
         returned = {"return": body.__annotations__.get("return", "Any")}
         made.__signature__ = template.signature.replace(return_annotation=returned["return"])
         made.__annotations__ = template.declaration.__annotations__ | returned
@@ -346,6 +351,11 @@ def composite_like(
         return made
 
     return declare
+
+
+def _is_own(function: Callable[..., Any]) -> bool:
+    """Return whether a function is the library's own."""
+    return function.__module__.startswith("tensorplug.")
 
 
 def _output_names(outputs: str | type[Any]) -> tuple[str, ...]:

@@ -236,7 +236,14 @@ def run_inplace(
     if kwargs and op.scaled is not None and len(args) == 1:
         factor = factor_of(op, target, args[0], kwargs)
         if factor is not None:
-            return run_inplace(op.scaled, name, target, (args[0], factor), {})
+            scaled = op.scaled
+            given = (target, args[0], factor)  # as its rule would return them
+            if scaled.overridden and (
+                (scaled.elementwise and _inplace_plain(scaled, target, given[1:]))
+                or _inplace_by_kernel(scaled, target, given)
+            ):
+                return target
+            return run_inplace(scaled, name, target, given[1:], {})
     if op.kind == "composite":
         if op.inplace_body is not None:
             result = op.inplace_body(target, *args, **kwargs)

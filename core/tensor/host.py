@@ -18,6 +18,7 @@ from ..dispatch.keys import dispatch_key
 from ..dispatch.state import dispatch_state
 from ..plugins import discovery, runtimes
 from ..plugins.discovery import find_runtime
+from . import exposure
 from .base import TensorBase, new_tensor
 
 if TYPE_CHECKING:
@@ -217,6 +218,8 @@ def to_numpy(tensor: Tensor, *, force: bool = False) -> Array:
             "the "
             "tensor to host memory first."
         )
+    if exposure.watched:
+        exposure.hand_out(tensor._array)
     return host_array(tensor)
 
 

@@ -18,7 +18,7 @@ from ..dispatch import composite_calls, execution, fast_path, layers, op_registr
 from ..dispatch.fast_path import is_operand
 from ..dispatch.state import dispatch_state
 from ..errors import warn
-from . import base
+from . import base, exposure
 from .array_operands import beside_array
 from .base import TRACKED, TensorBase, bare_tensor, extra_of, new_tensor, storage_of, version_of
 from .conversion import CAST, converted
@@ -196,6 +196,8 @@ class Tensor(TensorMethods):
         """Return the address of the first element; 0 of none."""
         if dispatch_state.layers_active:
             layers.note_read(self, "data_ptr()")
+        if exposure.watched:
+            exposure.hand_out(self._array)
         return 0 if 0 in self._shape else self._key.runtime.data_pointer(self._array)
 
     const_data_ptr = data_ptr
@@ -212,6 +214,8 @@ class Tensor(TensorMethods):
         """
         from .storages import UntypedStorage  # on first use: saves import time
 
+        if exposure.watched:
+            exposure.hand_out(self._array)
         return UntypedStorage._over(self)
 
     def storage(self) -> TypedStorage:
@@ -481,6 +485,8 @@ class Tensor(TensorMethods):
 
         Writing to it is not noticed by autograd; ``detach()`` is the safer way.
         """
+        if exposure.watched:
+            exposure.hand_out(self._array)
         return new_tensor(self._array, self._key, self._shape)
 
     @data.setter
@@ -581,6 +587,8 @@ class Tensor(TensorMethods):
         options = {
             "stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy,
         }  # fmt: skip
+        if exposure.watched:
+            exposure.hand_out(self._array)
         return to_dlpack(self, {name: v for name, v in options.items() if v is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:

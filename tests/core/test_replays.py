@@ -193,7 +193,7 @@ def test_a_generator_is_where_it_would_be_without(runs):
 def test_a_body_that_is_not_a_function_of_its_arguments_is_not_replayed(runs):
     state = iter(range(100))
 
-    @composite(name="replays.counted")
+    @composite(name="replays.counted", pure=True)
     def counted(x: tp.Tensor) -> tp.Tensor:
         """Return twice as much, and more each time."""
         return (x + x) * next(state)
@@ -212,6 +212,38 @@ def test_a_body_that_is_not_a_function_of_its_arguments_is_not_replayed(runs):
         tp.plugins.unregister("counting")
     assert runs
     assert results == sorted(set(results))
+
+
+def test_a_strangers_body_that_reads_a_setting_is_not_replayed():
+    setting = [1]
+
+    @composite(name="replays.scaled")
+    def scaled(x: tp.Tensor) -> tp.Tensor:
+        """Return x times the setting."""
+        return (x + x) * setting[0]
+
+    class Scaling:
+        name = "scaling"
+
+        @hookimpl
+        def tensorplug_ops(self):
+            return [scaled]
+
+    tp.plugins.register(Scaling())
+    try:
+        assert {scaled(tp.ones(2))[0].item() for _ in range(4)} == {2}
+        setting[0] = 2
+        assert scaled(tp.ones(2))[0].item() == 4
+    finally:
+        tp.plugins.unregister("scaling")
+
+
+def test_a_body_that_warns_does_so_each_time():
+    x, y = tp.ones(3), tp.ones(3, 1)
+    for function in (functional.mse_loss, functional.huber_loss, functional.smooth_l1_loss):
+        for _ in range(4):
+            with pytest.warns(UserWarning, match="target size"):
+                function(x, y)
 
 
 def test_a_tensor_without_arguments_is_made_on_the_default_device(runs):
@@ -234,6 +266,10 @@ def test_checks_of_data_are_made_each_time(runs):
     thrice(tp.linalg.cholesky, good)
     with pytest.raises(tp.linalg.LinAlgError):
         tp.linalg.cholesky(bad)
+    half = tp.full((3,), 0.5)
+    thrice(functional.binary_cross_entropy, half, half)
+    with pytest.raises(RuntimeError, match="between 0 and 1"):
+        functional.binary_cross_entropy(half + 1, half)
     q = tp.tensor([0.5])
     thrice(tp.quantile, tp.rand(5), q)
     with pytest.raises(RuntimeError, match="range"):

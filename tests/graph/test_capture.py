@@ -232,3 +232,63 @@ def test_functions_with_derivatives_of_their_own_are_refused():
     with pytest.raises(Uncapturable, match="is no op"):
         capture(Twice.apply, tp.ones(2, requires_grad=True))
     assert len(capture(Twice.apply, tp.ones(2))) == 1
+
+
+def test_drawings():
+    import xml.etree.ElementTree as ET
+
+    class Both(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh())
+
+        def forward(self, x, names):
+            return self.layers(x) < names, tp.topk(x, 2), x * 2
+
+    graph = capture(Both(), tp.randn(5, 3), tp.ones(5, 4))
+    drawn = ET.fromstring(graph.svg())
+    assert graph._repr_svg_() == graph.svg()
+    space = "{http://www.w3.org/2000/svg}"
+    boxes = [
+        [float(rect.get(name)) for name in ("x", "y", "width", "height")]
+        for rect in drawn.iter(f"{space}rect")
+    ]
+    assert len(boxes) == len(graph.inputs) + len(graph.nodes) + 1
+    left, top, width, height = map(float, drawn.get("viewBox").split())
+    for number, (x, y, w, h) in enumerate(boxes):
+        assert left - 1 <= x < x + w <= left + width + 1
+        assert top <= y < y + h <= top + height
+        for a, b, c, d in boxes[:number]:
+            assert x >= a + c or a >= x + w or y >= b + d or b >= y + h, "boxes overlap"
+    lines = list(drawn.iter(f"{space}path"))
+    assert len(lines) >= len(graph.nodes)
+    for line in lines:  # downwards, as values go
+        numbers = line.get("d").replace("M", "").replace("C", "").replace(",", " ").split()
+        assert float(numbers[1]) < float(numbers[-1])
+    assert "linear" in graph.svg()
+    assert "return" in graph.svg()
+
+
+def test_programs_may_ask_whether_they_are_exported():
+    from tensorplug.compat.compiling import is_exporting
+
+    seen = []
+
+    def program(x):
+        seen.append(is_exporting())
+        return x * 2
+
+    capture(program, tp.ones(2))
+    tp.compile(program)(tp.ones(2))
+    assert seen == [True, False]
+    assert not is_exporting()
+
+
+def test_modules_that_fx_traced_are_captured():
+    traced = tp.fx.symbolic_trace(nn.Sequential(nn.Linear(2, 3), nn.ReLU()))
+    x = tp.randn(4, 2)
+    assert [node.name for node in capture(traced, x)] == ["linear", "relu"]
+    compiled = tp.compile(traced)
+    for _ in range(3):
+        assert tp.equal(compiled(x), traced(x))
+    assert compiled.explain().calls == 2

@@ -425,7 +425,7 @@ def programs(seed):
     return function
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(400 if os.environ.get("TENSORPLUG_FUZZ") else 40))
 def test_random_programs(seed):
     function = programs(seed)
     compiled = tp.compile(function)

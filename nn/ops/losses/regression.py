@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
+from tensorplug.core.errors import warn
 from tensorplug.core.ops import broadcast_tensors, full_like, where, xlogy
 
 from .declaration import check_tensors, loss, reduced
@@ -20,12 +20,11 @@ def _broadcast(input: Any, target: Any, *options: Any, name: str) -> Any:
     check_tensors(name, input=input, target=target)
     if target._shape == input._shape:
         return None
-    warnings.warn(
+    warn(
         f"Using a target size ({list(target.shape)}) that is different to the input size "
         f"({list(input.shape)}). This will likely lead to incorrect results due to broadcasting. Please "
         "ensure they have the same size.",
         UserWarning,
-        stacklevel=6,
     )
     return *broadcast_tensors(input, target), *options
 
@@ -187,11 +186,10 @@ def kl_div(
         Whether `target` is in log space.
     """
     if reduction == "mean":
-        warnings.warn(
+        warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math definition.",
             UserWarning,
-            stacklevel=2,
         )
     if log_target:
         losses = target.exp() * (target - input)

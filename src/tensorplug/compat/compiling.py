@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from tensorplug import export, graph
-from tensorplug.graph import OptimizedModule
+from tensorplug.core.dispatch.layers import active_layers
+from tensorplug.graph import OptimizedModule, Recorder
 from tensorplug.nn import Module
 
 
@@ -162,6 +163,12 @@ _SCRIPT: dict[str, Any] = {
     "_unwrap_optional": as_it_is,
 }  # fmt: skip
 
+
+def is_exporting() -> bool:
+    """Return whether a program is captured that must not depend on data; the others may, and are guarded."""
+    return any([isinstance(layer, Recorder) and not layer.follow for layer in active_layers()])
+
+
 _DYNAMO: dict[str, Any] = {
     **dict.fromkeys(
         ("allow_in_graph", "assume_constant_result", "disable", "disallow_in_graph", "forbid_in_graph",
@@ -211,7 +218,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         **dict.fromkeys(
             ("allow_in_graph", "assume_constant_result", "disable", "nested_compile_region"), as_it_is
         ),
-        **dict.fromkeys(("is_compiling", "is_dynamo_compiling", "is_exporting"), no),
+        **dict.fromkeys(("is_compiling", "is_dynamo_compiling", "is_exporting"), is_exporting),
         **dict.fromkeys(("cudagraph_mark_step_begin", "reset", "set_stance"), nothing),
         "compile": compile,
         "list_backends": lambda *args, **kwargs: [],

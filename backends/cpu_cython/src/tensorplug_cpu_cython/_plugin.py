@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from tensorplug.plugin import (
     Advice,
     DeferredKernels,
+    FusedCall,
     Fuser,
+    FusionProgram,
     Kernel,
     KernelTable,
+    Region,
     RuntimeExtension,
     hookimpl,
 )
@@ -111,6 +114,39 @@ def _of_optimizers() -> KernelTable:
     return _table((optimizers,))
 
 
+class _Later(Fuser):
+    """A fuser whose module is imported when a program is compiled."""
+
+    device_type = "cpu"
+
+    def __init__(self, name: str, priority: int) -> None:
+        self.name = name
+        self.priority = priority
+
+    def _fuser(self) -> Fuser:
+        if self.name == "linear":
+            from .linear_regions import LinearFuser
+
+            return LinearFuser()
+        from .convolution_regions import ConvolutionFuser
+
+        return ConvolutionFuser()
+
+    def regions(self, program: FusionProgram) -> Iterable[Region]:
+        """Return what the fuser would take."""
+        return self._fuser().regions(program)
+
+    def compile(
+        self,
+        program: FusionProgram,
+        region: Region,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+    ) -> FusedCall | None:
+        """Return what the fuser makes of it."""
+        return self._fuser().compile(program, region, inputs, outputs)
+
+
 class CompiledRuntime(RuntimeExtension):
     """The threads of the compiled kernels, and the memory of their results."""
 
@@ -153,13 +189,9 @@ class CythonPlugin:
     @hookimpl
     def tensorplug_fusers(self) -> Iterable[Fuser]:
         """Return what runs parts of compiled programs."""
-        found: list[Fuser] = [PointwiseFuser()]
-        if library.onednn is not None:
-            from .convolution_regions import ConvolutionFuser
-            from .linear_regions import LinearFuser
-
-            found += [ConvolutionFuser(), LinearFuser()]
-        return found
+        if library.onednn is None:
+            return [PointwiseFuser()]
+        return [PointwiseFuser(), _Later("convolutions", 10), _Later("linear", 5)]
 
     @hookimpl
     def tensorplug_runtime_extensions(self) -> Iterable[RuntimeExtension]:

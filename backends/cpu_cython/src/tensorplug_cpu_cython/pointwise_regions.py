@@ -170,7 +170,7 @@ def _loop(program: FusionProgram, step: FusionStep) -> _Loop | None:
             address = 0 if number is None else pointwise.casting_loop(number, result)
             return _Loop(address, (), arrays, result, _GRAIN) if address else None
     else:
-        owner, arrays, numbers = getattr(kernel, "__self__", None), arguments, ()
+        owner, arrays, numbers = getattr(kernel, "__self__", kernel), arguments, ()
     if type(owner) not in (pointwise.Unary, pointwise.Binary, Fused):
         return None
     types = [_type(program, array) for array in arrays]

@@ -1,0 +1,122 @@
+"""Values of state that compiled programs keep are renewed, whichever way the state is written."""
+
+import gc
+
+import pytest
+
+import tensorplug as tp
+from tensorplug import nn
+
+
+class Scaled(nn.Module):
+    """Uses its state through views, folded values and linear layers."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+        self.scale = nn.Parameter(tp.randn(3))
+        self.register_buffer("shift", tp.randn(1, 3))
+
+    def forward(self, x):
+        return self.layer(x) * self.scale.exp().abs() + self.shift.t().squeeze(1) * 2
+
+
+def step(module):
+    optimizer = tp.optim.SGD(module.parameters(), lr=0.5)
+    with tp.enable_grad():
+        module(tp.ones(2, 4)).sum().backward()
+    optimizer.step()
+
+
+def foreach_step(module):
+    optimizer = tp.optim.Adam(module.parameters(), lr=0.5)
+    with tp.enable_grad():
+        module(tp.ones(2, 4)).sum().backward()
+    optimizer.step()
+
+
+def vector(module):
+    parameters = list(module.parameters())
+    found = tp.nn.utils.parameters_to_vector(parameters)
+    tp.nn.utils.vector_to_parameters(found * 2, parameters)
+
+
+WAYS = {
+    "in place": lambda m: m.scale.add_(1),
+    "through a view": lambda m: m.layer.weight.view(-1)[2:5].fill_(3),
+    "through detach": lambda m: m.layer.weight.detach().mul_(2),
+    "through data": lambda m: m.layer.bias.data.add_(1),
+    "data rebound": lambda m: setattr(m.scale, "data", tp.ones(3)),
+    "an index": lambda m: m.shift.__setitem__((0, 1), 9.0),
+    "out": lambda m: tp.add(m.shift, 1, out=m.shift),
+    "copy_": lambda m: m.layer.weight.copy_(tp.ones(3, 4)),
+    "a new parameter": lambda m: setattr(m, "scale", nn.Parameter(tp.ones(3))),
+    "a new buffer": lambda m: setattr(m, "shift", tp.ones(1, 3)),
+    "load_state_dict": lambda m: m.load_state_dict({k: v + 1 for k, v in m.state_dict().items()}),
+    "init": lambda m: nn.init.normal_(m.layer.weight),
+    "an optimizer": step,
+    "another optimizer": foreach_step,
+    "a vector": vector,
+    "swapped": lambda m: tp._foreach_mul_([m.scale, m.shift], 2.0),
+    "random": lambda m: m.scale.uniform_(),
+    "zero_": lambda m: m.shift.zero_(),
+    "NumPy": lambda m: m.scale.detach().numpy().__setitem__(0, 7.0),
+    "NumPy of a view": lambda m: m.layer.weight.detach()[1:].numpy().__setitem__((0, 0), 7.0),
+    "data of a view": lambda m: m.layer.weight[1].data.zero_(),
+    "storage": lambda m: m.shift.untyped_storage().fill_(0),
+    "memory of DLPack": lambda m: tp.from_dlpack(m.scale.detach()).add_(1),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_state_that_was_written(way):
+    tp.manual_seed(0)
+    module = Scaled()
+    compiled = tp.compile(module)
+    with tp.no_grad():
+        for _ in range(3):
+            x = tp.randn(5, 4)
+            compiled(x)
+        before = module(x)
+        WAYS[way](module)
+        assert not tp.equal(module(x), before)
+        for _ in range(3):
+            tp.testing.assert_close(compiled(x), module(x))
+
+
+def test_memory_that_was_handed_out_may_be_written_any_time():
+    module = Scaled()
+    compiled = tp.compile(module)
+    x = tp.randn(5, 4)
+    with tp.no_grad():
+        for _ in range(3):
+            compiled(x)
+        held = module.scale.data, module.layer.weight.detach().numpy()
+        for write in range(6):
+            held[0][write % 3] += 1
+            held[1][0, write % 4] += 1
+            for _ in range(2):
+                tp.testing.assert_close(compiled(x), module(x))
+
+
+def test_nothing_is_watched_for_programs_that_are_gone():
+    from tensorplug.core.tensor import exposure
+
+    before = dict(exposure.watched)
+    module = Scaled()
+    compiled = tp.compile(module.forward)
+    with tp.no_grad():
+        for _ in range(3):
+            compiled(tp.randn(5, 4))
+    assert len(exposure.watched) > len(before)
+    del compiled
+    gc.collect()
+    assert exposure.watched == before
+
+
+def test_a_planted_fault_is_found(monkeypatch):
+    from tensorplug.graph import entries
+
+    monkeypatch.setattr(entries, "version_of", lambda tensor: 0)
+    with pytest.raises(AssertionError):
+        test_state_that_was_written("in place")
