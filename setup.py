@@ -6,6 +6,7 @@ An editable installation runs the sources. ``TENSORPLUG_PURE=1`` in the environm
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -69,18 +70,22 @@ def compiled() -> list[Extension]:
             source = types.with_suffix(".py")
             shutil.copy2(types, stage)
             shutil.copy2(source, stage)
-            place = (stage / source.name).as_posix()
+            place = (stage / source.name).relative_to(STAGE)
             modules.append(
                 Extension(
                     f"{package}.{types.stem}",
-                    [place],
+                    [place.as_posix()],
                     extra_compile_args=[] if os.name == "nt" else ["-g0"],
                 )
             )
-    extensions: list[Extension] = cythonize(
-        modules, compiler_directives=DIRECTIVES, include_path=[STAGE.as_posix()]
-    )
+    # In there, so that tracebacks name files as below site-packages, where Python finds their lines.
+    with contextlib.chdir(STAGE):
+        extensions: list[Extension] = cythonize(
+            modules, compiler_directives=DIRECTIVES, include_path=["."]
+        )
     for extension in extensions:
+        extension.sources = [(STAGE / source).as_posix() for source in extension.sources]
+        extension.depends = [(STAGE / file).as_posix() for file in extension.depends]
         extension.optional = wish != "0"  # a compiler that fails leaves a pure wheel
     return extensions
 

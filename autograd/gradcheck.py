@@ -245,8 +245,8 @@ def _check_projected(
         }
         with no_grad(), _moved(args, moved) as there:
             values = _outputs(func, there)
-        live = [value for value, tracked in zip(values, recorded, strict=True) if tracked]
-        sides.append(sum(map(_inner, seeds, live)))
+            live = [value for value, tracked in zip(values, recorded, strict=True) if tracked]
+            sides.append(sum(map(_inner, seeds, live)))  # here: results may show the inputs' memory
     numerical = (sides[0] - sides[1]) / (2 * eps)
     if not abs(analytical - numerical) <= atol + rtol * abs(numerical):
         raise GradcheckError(

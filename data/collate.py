@@ -15,6 +15,9 @@ _NOT_FOUND = (
     "default_collate: batch must contain tensors, arrays, numbers, dicts or lists; found {}"
 )
 
+#: What :func:`default_collate` asks first: libraries put functions for their own types here.
+default_collate_fn_map: dict[type, Callable[[Sequence[Any]], Any]] = {}
+
 
 def _is_array(value: Any) -> bool:
     """Return whether `value` is an array (or array scalar) of another library with numeric data."""
@@ -75,7 +78,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
     >>> default_collate([{"x": 1, "y": "a"}, {"x": 2, "y": "b"}])
     {'x': tensor([1, 2]), 'y': ['a', 'b']}
     """
-    return collate(batch, {})
+    return collate(batch, default_collate_fn_map)
 
 
 def collate(batch: Sequence[Any], functions: Mapping[type, Callable[[Sequence[Any]], Any]]) -> Any:

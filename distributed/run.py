@@ -23,6 +23,8 @@ __all__ = ["get_args_parser", "main", "parse_args", "run"]
 
 # After a polite signal, processes have so long to end.
 _GRACE = 2.0
+# So often the launchers of several machines look whether another has failed, in seconds.
+_LOOK = 0.5
 _OURS = "tensorplug.distributed._rank"
 
 
@@ -173,14 +175,66 @@ class _Member:
             self.file.close()
 
 
-def _start(args: argparse.Namespace, attempt: int) -> list[_Member]:
-    count = _processes(str(args.nproc_per_node))
-    nodes = int(str(args.nnodes).rpartition(":")[2])
+def _nodes(args: argparse.Namespace) -> int:
+    return int(str(args.nnodes).rpartition(":")[2])
+
+
+def _place(args: argparse.Namespace) -> tuple[str, int]:
+    """Return the host of rank 0, and its port."""
     host, _, port = args.rdzv_endpoint.partition(":")
-    address = args.master_addr or host or "localhost"
     number = args.master_port or int(port or 0)
     if not number or args.standalone:
-        number = _free_port() if nodes == 1 else 29500
+        number = _free_port() if _nodes(args) == 1 else 29500
+    return args.master_addr or host or "localhost", number
+
+
+class _Others:
+    """The launchers of the other machines, which end their processes when one fails, here or there.
+
+    The first serves a store to them, at the port after that of rank 0.
+    """
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        from .tcp_store import TCPStore
+
+        host, port = _place(args)
+        self.nodes, self.number = _nodes(args), args.node_rank
+        self.store = TCPStore(host, port + 1, self.nodes, is_master=self.number == 0)
+        self.looked = 0.0
+
+    def failure(self) -> str:
+        """Return what another has said of its failure, "" if none has failed."""
+        if time.monotonic() - self.looked < _LOOK:
+            return ""
+        self.looked = time.monotonic()
+        try:
+            return self.store.get("failed").decode() if self.store.check(["failed"]) else ""
+        except RuntimeError as error:
+            return f"node 0 cannot be reached ({error})"
+
+    def tell(self, failure: str) -> None:
+        """Tell the others of a failure here."""
+        with contextlib.suppress(RuntimeError):
+            self.store.set("failed", f"node {self.number}: {failure}")
+
+    def leave(self) -> str:
+        """Note that all went well here; the first waits for the others. Return what failed, or ""."""
+        try:
+            done = self.store.add("done", 1)
+        except RuntimeError as error:
+            return f"node 0 cannot be reached ({error})"
+        while self.number == 0 and done < self.nodes:
+            if failure := self.failure():
+                return failure
+            time.sleep(0.05)
+            done = self.store.add("done", 0)
+        return ""
+
+
+def _start(args: argparse.Namespace, attempt: int) -> list[_Member]:
+    count = _processes(str(args.nproc_per_node))
+    nodes = _nodes(args)
+    address, number = _place(args)
     size = count * nodes
     common = {
         "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": count, "GROUP_RANK": args.node_rank,
@@ -229,10 +283,14 @@ def _end(members: Sequence[_Member]) -> None:
         member.close()
 
 
-def _watch(members: Sequence[_Member], interval: float) -> _Member | None:
-    """Wait for all processes; return the first that fails."""
+def _watch(
+    members: Sequence[_Member], interval: float, others: _Others | None
+) -> _Member | str | None:
+    """Wait for all processes; return the first that fails, or what another machine says."""
     running = list(members)
     while running:
+        if others is not None and (failure := others.failure()):
+            return failure
         for member in list(running):
             status = member.process.poll()
             if status is None:
@@ -241,7 +299,7 @@ def _watch(members: Sequence[_Member], interval: float) -> _Member | None:
                 return member
             running.remove(member)
         time.sleep(interval)
-    return None
+    return (others is not None and others.leave()) or None
 
 
 def _described(member: _Member) -> str:
@@ -258,6 +316,7 @@ def _described(member: _Member) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Start the processes, wait for them, and return the exit status: that of the first failure."""
+    others = _Others(args) if _nodes(args) > 1 else None
     for attempt in range(args.max_restarts + 1):
         members = _start(args, attempt)
 
@@ -269,16 +328,21 @@ def run(args: argparse.Namespace) -> int:
             number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)
         }
         try:
-            failed = _watch(members, args.monitor_interval)
-            if failed is not None:
+            failed = _watch(members, args.monitor_interval, others)
+            if isinstance(failed, _Member):
                 failed.close()  # its traceback comes before what others say of it
+                if others is not None:
+                    others.tell(_described(failed))
         finally:
             _end(members)
             for number, handler in before.items():
                 signal.signal(number, handler)
         if failed is None:
             return 0
-        last = attempt == args.max_restarts
+        if isinstance(failed, str):
+            sys.stderr.write(f"{args.training_script}: {failed}; all processes here were ended\n")
+            return 1
+        last = attempt == args.max_restarts or others is not None
         then = "all others were ended" if last else "starting anew"
         sys.stderr.write(f"{args.training_script}: {_described(failed)}; {then}\n")
         if last:

@@ -260,7 +260,7 @@ class _Multinomial(_Below):
     is_discrete = True
     event_dim = 1
 
-    def check(self, x: Any) -> Any:
+    def check(self, x: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  torch's name
         return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
 
 

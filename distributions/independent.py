@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from tensorplug.core.tensor.shapes import Size
+
 from . import constraints
 from .distribution import Distribution
 
@@ -57,9 +59,12 @@ class Independent(Distribution):
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         kept = self.base_dist.batch_shape[len(self._batch_shape) :]
         base = self.base_dist.expand((*batch_shape, *kept))
-        made = type(self)(base, self.reinterpreted_batch_ndims, validate_args=False)
-        made._validate_args = self._validate_args
-        return made
+        new = self._get_checked_instance(Independent, _instance)
+        new.base_dist = base
+        new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
+        Distribution.__init__(new, Size(batch_shape), self._event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]

@@ -107,11 +107,11 @@ class MixtureSameFamily(Distribution):
         apart = parts.mean - self._pad(self.mean)
         return self._weighted(parts.variance + apart**2)
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  torch's name
         below = self._component_distribution.cdf(self._pad(x))
         return (below * self._mixture_distribution.probs).sum(-1)
 
-    def log_prob(self, x: Any) -> Any:
+    def log_prob(self, x: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]  torch's name
         self._validate_sample(x)
         parts = self._component_distribution.log_prob(self._pad(x))
         return logsumexp(parts + log_softmax(self._mixture_distribution.logits, -1), -1)

@@ -220,7 +220,7 @@ class Compiled:
     def explain(self) -> Explanation:
         """Return what was captured so far, and what was not, and why."""
         guards = [
-            f"{description} ({len(entries)} graphs)"
+            f"{description} ({len(entries)} graphs){_gradients(entries)}"
             for description, entries in (
                 (_described(key), entries) for key, entries in self._entries.items()
             )
@@ -264,6 +264,12 @@ def _part(value: Any, tensors: list[Any]) -> Any:
 
 
 _HASHABLE = frozenset(_PLAIN)
+
+
+def _gradients(entries: list[Entry]) -> str:
+    """Return why gradients are left to the ops of graphs; "" where they are not."""
+    reasons = [str(entry.refused) for entry in entries if entry.refused is not None]
+    return f", gradients op by op: {reasons[0]}" if reasons else ""
 
 
 def _draws_before_reading(graph: Graph) -> bool:

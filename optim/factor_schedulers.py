@@ -142,8 +142,7 @@ class MultiplicativeLR(LambdaLR):
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        given = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]
-        for function in given if len(given) == len(optimizer.param_groups) else ():
+        for function in _functions(optimizer, lr_lambda):
             if not callable(function):
                 raise TypeError(
                     f"lr_lambda should be a function, but got {type(function).__name__}"

@@ -281,7 +281,7 @@ class Recorder(GradientLayer):
         if (view is not None and tracked) or (view is not None and requires_grad(view.base)):
             base = view.base
             views.refuse_overlap(op, target)
-            if not view.recorded and requires_grad(base):
+            if not view.recorded and (own or requires_grad(base)):
                 raise RuntimeError(
                     f"{op.name}_(): the output is a view and is being modified inplace. This view is the "
                     "output of a function that returns multiple views, or: A view was created in no_grad "

@@ -40,6 +40,10 @@ cdef class ViewPlans(PlannedCall):
     cdef public bint separate
 
 
+cdef class RowPlans(PlannedCall):
+    cdef public list rows
+
+
 cdef class CallCache:
     cdef public dict calls, replays
     cdef public PlannedCall latest
@@ -51,7 +55,7 @@ cpdef tuple call_key(tuple args, dict kwargs)
 
 cpdef tuple item_types(tuple values)
 
-cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec)
+cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec, bint signed=*)
 
 cpdef cache_delegation(Op op, CallCache cache, object key, tuple args, object delegated)
 

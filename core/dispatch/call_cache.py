@@ -200,6 +200,17 @@ class ViewPlans(PlannedCall):
         self.separate = False
 
 
+class RowPlans(PlannedCall):
+    """The views of single positions of the first dimension, by position; None for those not asked for yet."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, source: Any, count: int) -> None:
+        super().__init__()
+        self.note_call(source, ())
+        self.rows: list[ViewPlan | None] = [None] * count
+
+
 def _but_for_ones(shape: tuple[int, ...]) -> list[int]:
     return [size for size in shape if size != 1]
 
@@ -257,10 +268,19 @@ def item_types(values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def cache_call(
-    op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], spec: Spec
+    op: Op,
+    cache: CallCache,
+    key: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    spec: Spec,
+    signed: bool = False,
 ) -> CachedCall | None:
-    """Cache a spec whose tensors are the call's own arguments, each of them."""
-    if zeros((*args, *kwargs.values())):
+    """Cache a spec whose tensors are the call's own arguments, each of them.
+
+    The key of a call with zeros among its arguments has to be `signed`: it tells 0.0 from -0.0.
+    """
+    if not signed and zeros((*args, *kwargs.values())):
         return None
     tensors = [index for index, arg in enumerate(args) if isinstance(arg, TensorBase)]
     given = {id(args[index]): index for index in tensors}
@@ -275,7 +295,7 @@ def cache_call(
         # One tensor twice: which is which, only tensors that are alike can tell.
         args = tuple([_alike(arg) if isinstance(arg, TensorBase) else arg for arg in args])
         again = _spec_of(op, args, kwargs)
-        return None if again is None else cache_call(op, cache, key, args, kwargs, again)
+        return None if again is None else cache_call(op, cache, key, args, kwargs, again, signed)
     slots = []
     arg_indices = []
     for slot, value in enumerate(spec.values):

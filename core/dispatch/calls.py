@@ -30,7 +30,7 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
     for arg in args:
         # Tensors in a list, and slices, are no keys.
         if (
-            type(arg) in (list, tuple)
+            (type(arg) is list or type(arg) is tuple)
             and arg
             and type(arg[0]) is not int
             and (type(arg[0]) is slice or first_tensor(arg) is not None)

@@ -48,6 +48,12 @@ cdef _record(Op op, tuple values, tuple outputs)
 @cython.locals(raw=list, arrays=list)
 cdef _run_kernel(Op op, tuple values, DispatchKey key)
 
+@cython.locals(key=tuple)
+cdef tuple _signed_key(tuple args, dict kwargs)
+
+@cython.locals(key=tuple, cached=CachedCall, spec=Spec)
+cdef _call_uncached(Op op, CallCache cache, tuple args, dict kwargs)
+
 @cython.locals(key=tuple, cached=CachedCall, spec=Spec, filled=list, number=Py_ssize_t, slot=Py_ssize_t)
 cpdef call_ruled(Op op, CallCache cache, tuple args, dict kwargs)
 

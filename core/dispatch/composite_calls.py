@@ -37,7 +37,7 @@ from .state import dispatch_state
 def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call such a composite, by the call cache."""
     if not op.cacheable:
-        return run_overridden(op, args, kwargs)
+        return _call_uncached(op, cache, args, kwargs)
     if args and (type(args[0]) is list or type(args[0]) is tuple):
         return call_of_list(op, cache, args, kwargs)
     key = call_key(args, kwargs)
@@ -277,6 +277,32 @@ def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return values.result if type(values) is Delegated else _decomposed(op, values, args, kwargs)
 
 
+def _call_uncached(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call an op that writes, what its rule returns being cached, or one of any number of outputs."""
+    if not op.writes or op.canonical is None or not args or not isinstance(args[0], TensorBase):
+        return run_overridden(op, args, kwargs)
+    key = _signed_key(args, kwargs)
+    try:
+        cached = cache.calls.get(key)
+    except TypeError:  # an argument that cannot be a key, such as a list
+        return run_overridden(op, args, kwargs)
+    if cached is not None:
+        return _run_canonical(op, tuple(cached.fill(args)), args, kwargs)
+    if type(op.index) is not int:
+        op.index.__index__()  # loads the extension that registers the op
+    given, named = args, kwargs
+    args, kwargs = plain_arguments(op, args, kwargs)
+    values: Any = op.arguments(args, kwargs)
+    spec = spec_of_values(values)
+    if (
+        spec is not None
+        and not reads_tensor(given, named, args, kwargs)
+        and not zeros((*kwargs.values(),))
+    ):
+        cache_call(op, cache, key, args, kwargs, spec, True)
+    return _run_canonical(op, values, args, kwargs)
+
+
 def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a composite by its decomposition; what its rule returns is cached."""
     if op.random:
@@ -307,6 +333,14 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
     if spec is not None and alike:
         cache_call(op, cache, key, args, kwargs, spec)
     return op.decompose(values)
+
+
+def _signed_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the cache key of a call that tells 0.0 from -0.0 among the arguments in their places."""
+    key = call_key(args, kwargs)
+    if zeros(args):
+        key = (*key, *[repr(arg) for arg in args if isinstance(arg, (float, complex, tuple))])
+    return key
 
 
 def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -16,6 +16,7 @@ from .execution import execute, kernel_of, overlaps, unwrap
 from .fast_path import factor_of, fits
 from .interception import Intercepted, intercept
 from .keys import DispatchKey
+from .layers import note_opaque
 from .op import Delegated, Op, Spec, first_tensor
 from .queued_copies import queued_into
 from .state import dispatch_state
@@ -205,6 +206,9 @@ def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[
     try:
         if dispatch_state.layers_active and dispatch_state.intercepts((target, *args), kwargs):
             given, options = plain_arguments(op, (target, *args), kwargs)
+            storage = getattr(target, "_storage", None)
+            if storage is not None and storage.mirror is not None and storage.mirror.live():
+                note_opaque("a write that is carried over to conjugates")
             return dispatch_state.through_layers(_inplace_op(op, name), given, options)
         return run_inplace(op, name, target, args, kwargs)
     except Intercepted:
@@ -236,7 +240,14 @@ def run_inplace(
     if kwargs and op.scaled is not None and len(args) == 1:
         factor = factor_of(op, target, args[0], kwargs)
         if factor is not None:
-            return run_inplace(op.scaled, name, target, (args[0], factor), {})
+            scaled = op.scaled
+            given = (target, args[0], factor)  # as its rule would return them
+            if scaled.overridden and (
+                (scaled.elementwise and _inplace_plain(scaled, target, given[1:]))
+                or _inplace_by_kernel(scaled, target, given)
+            ):
+                return target
+            return run_inplace(scaled, name, target, given[1:], {})
     if op.kind == "composite":
         if op.inplace_body is not None:
             result = op.inplace_body(target, *args, **kwargs)

@@ -197,9 +197,10 @@ def _traced(
             )
             inputs.append(made)  # in the order of _collect
             return made
-        if isinstance(value, Device) and value == device:
-            return META
-        return type(value)([probe(v) for v in value]) if type(value) in (list, tuple) else value
+        if isinstance(value, (list, tuple)):
+            kind: Any = type(value)
+            return kind([probe(item) for item in value])
+        return META if isinstance(value, Device) and value == device else value
 
     given = probe(args)
     named = {name: probe(value) for name, value in kwargs.items()}

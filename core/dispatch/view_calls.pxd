@@ -25,14 +25,11 @@ cdef _followed(object planned, TensorBase source)
 @cython.locals(output=TensorBase)
 cpdef TensorBase follow(ViewPlan plan, TensorBase source)
 
-@cython.locals(output=TensorBase)
-cpdef TensorBase follow_with(ViewPlan plan, TensorBase source, tuple values)
-
 @cython.locals(outputs=list)
 cdef _follow_together(ViewPlans plans, TensorBase source)
 
 @cython.locals(key=DispatchKey, op=Op, output=TensorBase, storage=Storage)
-cdef TensorBase _made(ViewPlan plan, TensorBase source, tuple values)
+cdef TensorBase _made(ViewPlan plan, TensorBase source)
 
 @cython.locals(source=TensorBase, tensor_key=DispatchKey, parts=list)
 cdef tuple _view_key(tuple args, dict kwargs)

@@ -83,21 +83,14 @@ def _followed(planned: Any, source: Any) -> Any:
 
 def follow(plan: ViewPlan, source: Any) -> Any:
     """Return the view of a tensor that a plan is for."""
-    output = _made(plan, source, plan.values)
+    output = _made(plan, source)
     dispatch_state.gradient.record_view(plan.op, source, plan.values, output, plan)
-    return output
-
-
-def follow_with(plan: ViewPlan, source: Any, values: tuple[Any, ...]) -> Any:
-    """Return the view of a tensor that a plan is for but for the values, which change no shape."""
-    output = _made(plan, source, values)
-    dispatch_state.gradient.record_view(plan.op, source, values, output, None)
     return output
 
 
 def _follow_together(plans: ViewPlans, source: Any) -> Any:
     """Return several views of a tensor that requires grad, of which one node is the maker."""
-    outputs = [_made(plan, source, plan.values) for plan in plans.views]
+    outputs = [_made(plan, source) for plan in plans.views]
     dispatch_state.gradient.record_views(source, outputs, plans)
     views = tuple(outputs)
     if dispatch_state.planning and plans.op is not None:
@@ -105,14 +98,14 @@ def _follow_together(plans: ViewPlans, source: Any) -> Any:
     return views
 
 
-def _made(plan: ViewPlan, source: Any, values: tuple[Any, ...]) -> Any:
+def _made(plan: ViewPlan, source: Any) -> Any:
     """Return the view that a plan is for, not recorded yet."""
     key = source._key
     op = plan.op
     if plan.single:
-        array = key.kernels[op.index](source._array, values[0])
+        array = key.kernels[op.index](source._array, plan.values[0])
     else:
-        array = key.kernels[op.index](source._array, *values)
+        array = key.kernels[op.index](source._array, *plan.values)
     if dispatch_state.verify:
         verify(op, key, array, ((plan.shape, key.dtype),))
     output = new_tensor(array, key, plan.shape)
@@ -123,7 +116,7 @@ def _made(plan: ViewPlan, source: Any, values: tuple[Any, ...]) -> Any:
         storage.mirror = None
     output._storage = storage
     if dispatch_state.planning:
-        note_shown(op, source, values, output)
+        note_shown(op, source, plan.values, output)
     return output
 
 

@@ -1,9 +1,9 @@
 cimport cython
 
-from ..dispatch.call_cache cimport CallCache, ViewPlan, store_plan
+from ..dispatch.call_cache cimport CallCache, RowPlans, ViewPlan, store_plan
 from ..dispatch.keys cimport DispatchKey
 from ..dispatch.state cimport DispatchState
-from ..dispatch.view_calls cimport follow, follow_with
+from ..dispatch.view_calls cimport follow
 from ..dispatch.execution cimport execute, show
 from ..dispatch.op cimport Op, Spec
 from .base cimport TensorBase
@@ -11,11 +11,11 @@ from .base cimport TensorBase
 cdef DispatchState dispatch_state
 cdef CallCache _PLANS, _ROWS
 
-@cython.locals(size=Py_ssize_t, position=Py_ssize_t, index=TensorBase, spec=Spec, shape=tuple)
+@cython.locals(size=Py_ssize_t, position=Py_ssize_t, index=TensorBase, spec=Spec)
 cpdef get_item(TensorBase input, object key)
 
-@cython.locals(latest=ViewPlan, plan=ViewPlan)
-cdef _row(TensorBase input, tuple values, tuple shape)
+@cython.locals(latest=RowPlans, plan=ViewPlan, rows=list)
+cdef _row(TensorBase input, Py_ssize_t position, object shape)
 
 @cython.locals(
     shape=tuple, ndim=Py_ssize_t, named=Py_ssize_t, basic=list, sizes=list, dim=Py_ssize_t, used=Py_ssize_t, size=Py_ssize_t,

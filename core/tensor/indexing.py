@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, cast
 from ..device.dtypes import bool_, int32, int64, uint8
 from ..device.scalars import fitting, loosely
 from ..dispatch import op_registry
-from ..dispatch.call_cache import CallCache, ViewPlan, store_plan
+from ..dispatch.call_cache import CallCache, RowPlans, ViewPlan, store_plan
 from ..dispatch.execution import execute, show
 from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.op import Spec
 from ..dispatch.out_variants import inplace
 from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
-from ..dispatch.view_calls import follow, follow_with
+from ..dispatch.view_calls import follow
 from ..ops.indexing.indexing import sliced_shape
 from .base import TensorBase, new_tensor
 from .host_data import from_data
@@ -56,8 +56,8 @@ def get_item(input: Any, key: Any) -> Tensor:
         if shape:
             size = shape[0]
             if -size <= key < size:
-                position = key + size if key < 0 else key
-                return _row(input, ((position,),), shape)
+                position: int = key
+                return _row(input, position + size if position < 0 else position, shape)
         raise _out_of_bounds(key, input._shape)
     if tensor_key is tuple:
         result = _show_basic(input, key)
@@ -71,21 +71,22 @@ def get_item(input: Any, key: Any) -> Tensor:
         made = taken_over(BASIC_INDEX, (input, key))
         if made is not None:
             return made[0]
-    if isinstance(key, TensorBase) and key._shape and key._key.dtype is int64:
-        shape = input._shape
-        if dispatch_state.layers_active or not shape or key._key.device is not input._key.device:
-            return INDEX.call(input, [key])
-        spec = Spec((input, [key]), (*key._shape, *shape[1:]), input._key.dtype)
-        return execute(INDEX, spec)
-    if (
-        isinstance(key, TensorBase)
-        and key._key.dtype is bool_
-        and key._shape
-        and key._shape == input._shape
-        and key._key.device is input._key.device
-        and not dispatch_state.layers_active
-    ):
-        return MASKED_SELECT.call(input, key)
+    if isinstance(key, TensorBase):
+        index = key
+        dtype = index._key.dtype
+        if index._shape and (dtype is int64 or dtype is bool_):
+            shape = input._shape
+            beside = index._key.device is input._key.device and not dispatch_state.layers_active
+            if dtype is int64:
+                if not beside or not shape:
+                    return INDEX.call(input, [key])
+                spec = Spec.__new__(Spec)  # no call of an __init__
+                spec.values = (input, [key])
+                spec.key = input._key
+                spec.outputs = ((index._shape + shape[1:], input._key.dtype),)
+                return execute(INDEX, spec)
+            if beside and index._shape == shape:
+                return MASKED_SELECT.call(input, key)
     result, indices = _parse(input, key)
     if indices:
         return INDEX.call(result, indices)
@@ -93,10 +94,10 @@ def get_item(input: Any, key: Any) -> Tensor:
     return show(BASIC_INDEX, input, ((),), input._shape) if result is input else result
 
 
-def _row(input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
+def _row(input: Any, position: int, shape: Shape) -> Any:
     """Return the view of one position of the first dimension."""
     if dispatch_state.layers_active or input._key.is_meta:
-        return show(BASIC_INDEX, input, values, shape[1:])
+        return show(BASIC_INDEX, input, ((position,),), shape[1:])
     latest: Any = _ROWS.latest
     if (
         latest is None
@@ -106,13 +107,18 @@ def _row(input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
         key = (input._key, shape)
         latest = _ROWS.calls.get(key)
         if latest is None:
-            made = show(BASIC_INDEX, input, values, shape[1:])
-            plan = ViewPlan(BASIC_INDEX, values, shape, shape[1:])
-            plan.note_call(input, ())
-            _ROWS.latest = store_plan(_ROWS, key, plan)
-            return made
+            latest = store_plan(_ROWS, key, RowPlans(input, min(shape[0], _ROWS_KEPT)))
         _ROWS.latest = latest
-    return follow_with(latest, input, values)
+    rows = latest.rows
+    if position < len(rows):
+        plan = rows[position]
+        if plan is not None:
+            return follow(plan, input)
+    values = ((position,),)
+    result = show(BASIC_INDEX, input, values, shape[1:])
+    if position < len(rows):
+        rows[position] = ViewPlan(BASIC_INDEX, values, shape, shape[1:])
+    return result
 
 
 def _show_basic(input: Any, key: tuple[Any, ...]) -> Any:
@@ -191,7 +197,8 @@ def _show_basic(input: Any, key: tuple[Any, ...]) -> Any:
 
 
 _PLANS = CallCache()
-_ROWS = CallCache()  # of ``tensor[int]``: one plan of a shape serves all ints
+_ROWS = CallCache()  # of ``tensor[int]``, with the plans of all ints
+_ROWS_KEPT = 256
 
 
 def _same_key(planned: tuple[Any, ...], key: tuple[Any, ...]) -> bool:

@@ -13,7 +13,6 @@ from typing import Any
 from ..dispatch import op_registry
 from ..dispatch.layers import gradient_off
 from ..dispatch.state import dispatch_state
-from . import base
 from .base import TRACKED, Storage, TensorBase, new_tensor, storage_of
 
 _COPY = op_registry.handle("copy")
@@ -66,6 +65,10 @@ class Mirror:
             tensor._storage = storage
         return tensor
 
+    def live(self) -> bool:
+        """Return whether there is memory to carry a write over to."""
+        return self.shows is not None or any([known() is not None for known in self.shown])
+
     def begin(self) -> None:
         """Refuse a write that could not be carried over; note that one begins."""
         if self.shows is not None:
@@ -88,7 +91,7 @@ class Mirror:
                     _write(below.mirror.target(below), below.mirror.source())
         finally:
             self.busy = False
-        if self.shows is None and not any([known() is not None for known in self.shown]):
+        if not self.live():
             storage.mirror = None
 
 
@@ -101,7 +104,7 @@ def conjugated(input: Any) -> Any:
             source = known.source()  # twice is not at all
             return _VIEW.call(source, source._shape) if view is None else view.replay(source)
     copy = _CONJUGATE.call(input)
-    if type(copy) is not base.tensor_class or copy._key.is_meta or copy._key.intercepts:
+    if getattr(copy, "_batched", True) or copy._key.is_meta or copy._key.intercepts:
         return copy
     storage = storage_of(input)
     own = storage_of(copy)

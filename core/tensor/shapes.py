@@ -138,6 +138,8 @@ def normalize_dims(
         return tuple(range(ndim))
     if type(dim) is int and 0 <= dim < ndim:
         return (dim,)
+    if getattr(dim, "ndim", None) == 0:
+        dim = index(dim)  # type: ignore[arg-type]  # a tensor of one int
     if isinstance(dim, Iterable):
         dims = [normalize_dim(d, ndim, name) for d in dim]
         if not dims and empty_is_all:

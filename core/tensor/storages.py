@@ -395,6 +395,10 @@ class TypedStorage:
         """Where the elements are."""
         return self._untyped_storage.device
 
+    @property
+    def _cdata(self) -> int:
+        return self.data_ptr()
+
     def data_ptr(self) -> int:
         """Return the address of the first element."""
         return self._untyped_storage.data_ptr()

@@ -715,6 +715,31 @@ class Tensor(TensorMethods):
         this.copy_(tensor(values, dtype=this.dtype).reshape(self._shape))
         return self
 
+    def map_(self, tensor: Any, callable: Callable[[Any, Any], Any]) -> Self:
+        """Replace each element x by ``callable(x, y)``, one by one, with `tensor`'s element y; slow."""
+        return self._mapped("map_", callable, tensor)
+
+    def map2_(self, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Self:
+        """Replace each element by ``callable(element, its in x, its in y)``, one by one; slow."""
+        return self._mapped("map2_", callable, x, y)
+
+    def _mapped(self, name: str, function: Callable[..., Any], *others: Any) -> Self:
+        this: Any = self
+        for value in (this, *others):
+            if value.requires_grad:
+                raise RuntimeError(
+                    f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
+                    "instead."
+                )
+            if value.device.type != "cpu":
+                raise TypeError(
+                    f"{name} is only implemented on CPU tensors, got one on {value.device}"
+                )
+        rows = [value.expand(self._shape).flatten().tolist() for value in others]
+        values = [function(*row) for row in zip(this.flatten().tolist(), *rows, strict=True)]
+        this.copy_(tensor(values, dtype=this.dtype).reshape(self._shape))
+        return self
+
     # --- container ---
 
     def __len__(self) -> int:
@@ -779,10 +804,21 @@ class Tensor(TensorMethods):
         return self.item()
 
     def __int__(self) -> int:
-        return int(self._number())
+        return int(self._real())
 
     def __float__(self) -> float:
-        return float(self._number())
+        return float(self._real())
+
+    def _real(self) -> Any:
+        value = self._number()
+        if isinstance(value, complex):
+            if value.imag:
+                raise RuntimeError(
+                    "value cannot be converted to type double without overflow: "
+                    f"{value} has an imaginary part"
+                )
+            return value.real
+        return value
 
     def __complex__(self) -> complex:
         return complex(self._number())

@@ -87,6 +87,10 @@ _OVERLOADS = {
     **dict.fromkeys(("select", "transpose", "unbind", "softmax", "log_softmax", "movedim"), "int"),
     "empty": "memory_format", "flatten": "using_ints", "frexp": "Tensor", "scatter_reduce": "two",
 }  # fmt: skip
+#: Ops of which ATen takes whole numbers as a list.
+_OF_LISTS = frozenset(
+    {"amax", "amin", "expand", "flip", "mean", "permute", "repeat", "sum", "tile", "view"}
+)
 #: Reductions whose form with a dimension has another name.
 _OF_DIM = {
     "sum": "dim_IntList",
@@ -135,6 +139,9 @@ def spelled(
             {},
         )
     base = op.inplace_of.name if op.inplace_of is not None else name
+    if name in _OF_LISTS and len(args) > 1 and isinstance(args[1], int):
+        end = 2 if name in _OF_DIM or name in ("amax", "amin") else len(args)
+        args = (args[0], list(args[1:end]), *args[end:])
     try:
         packet = getattr(sys.modules["tensorplug"].ops.aten, name)
     except AttributeError:

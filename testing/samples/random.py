@@ -15,6 +15,7 @@ from tensorplug.core.device.dtypes import (
     FLOATS,
     INTEGRAL,
     DType,
+    float32,
     int64,
     uint8,
 )
@@ -210,6 +211,26 @@ def philox(shape: tuple[int, ...], seed: int, offset: int, device: Any = None) -
     return np.array(words[:count], np.int64).reshape(shape)
 
 
+def _words(count: int) -> Any:
+    """Return samples of tensors of random words, and a dtype."""
+
+    def samples(make: Any, dtype: DType) -> Any:
+        for shape in ((5,), (2, 3), (0,), ()):
+            words = [make(*shape, dtype=int64).abs() * 30_000_000 for _ in range(count)]
+            yield Sample(*words, float32)
+
+    return samples
+
+
+def _uniform_of(words: Any, dtype: DType) -> Any:
+    return ((words >> 8).astype(np.float32) * np.float32(2.0**-24)).astype(np.float32)
+
+
+def _normal_of(radius: Any, angle: Any, dtype: DType) -> Any:
+    first, second = (radius + 1) * 2.0**-32, (angle >> 8) * 2.0**-24
+    return (np.sqrt(-2 * np.log(first)) * np.cos(2 * np.pi * second)).astype(np.float32)
+
+
 def _record(op: str, samples: Any, check: Any, dtypes: tuple[DType, ...], **options: Any) -> Any:
     skips = {**_RANDOM, **options.pop("skips", {})}
     return OpRecord(op, samples, check=check, dtypes=dtypes, gradient=False, skips=skips, **options)
@@ -223,6 +244,22 @@ RECORDS = [
         "philox_bits",
         _bits,
         philox,
+        dtypes=(int64,),
+        gradient=False,
+        skips={"torch": "not an op of torch's"},
+    ),
+    OpRecord(
+        "uniform_of_words",
+        _words(1),
+        _uniform_of,
+        dtypes=(int64,),
+        gradient=False,
+        skips={"torch": "not an op of torch's"},
+    ),
+    OpRecord(
+        "normal_of_words",
+        _words(2),
+        _normal_of,
         dtypes=(int64,),
         gradient=False,
         skips={"torch": "not an op of torch's"},

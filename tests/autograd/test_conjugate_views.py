@@ -100,3 +100,18 @@ def test_programs(part: int) -> None:
             assert len(theirs[1]) == len(ours[1])
             computed += 1
     assert computed > COUNT // SLICES // 3
+
+
+def test_writes_that_are_carried_over_are_not_captured() -> None:
+    def program(z: Any) -> Any:
+        z = z * 1
+        shown = z.conj()
+        shown[0] = 5 + 1j
+        z.mul_(2)
+        return z, shown
+
+    compiled = tp.compile(program)
+    z = tp.ones(3, dtype=tp.complex64)
+    for _ in range(3):
+        for found, wanted in zip(compiled(z), program(z), strict=True):
+            assert found.tolist() == wanted.tolist()

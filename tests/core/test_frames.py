@@ -2,6 +2,8 @@
 
 import gc
 import sys
+import traceback
+from pathlib import Path
 
 import pytest
 
@@ -108,3 +110,13 @@ def test_garbage_of_others_does_not_count():
 
     x = tp.rand(4, 5)
     assert frames(call, x) == frames(CALLS["var"], x)
+
+
+def test_frames_name_installed_files():
+    """Those of compiled modules have the path of the source below site-packages."""
+    folder = Path(tp.__file__).parents[1]
+    with pytest.raises(IndexError) as caught:
+        tp.ones(2, 3).size(7)
+    files = [Path(frame.filename) for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert files[-1].name == "shapes.py"
+    assert all((folder / file).exists() for file in files)

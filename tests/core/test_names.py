@@ -86,7 +86,6 @@ MISSING_METHODS = {
     "nested tensors": "to_padded_tensor",
     "another layout of memory": "to_mkldnn",
     "nn.functional has it": "hardshrink",
-    "a loop in Python over elements, slow by nature: tolist": "map_",
     "torch's own use": "grad_dtype index module_load",
 }
 

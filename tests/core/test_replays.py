@@ -266,6 +266,10 @@ def test_checks_of_data_are_made_each_time(runs):
     thrice(tp.linalg.cholesky, good)
     with pytest.raises(tp.linalg.LinAlgError):
         tp.linalg.cholesky(bad)
+    half = tp.full((3,), 0.5)
+    thrice(functional.binary_cross_entropy, half, half)
+    with pytest.raises(RuntimeError, match="between 0 and 1"):
+        functional.binary_cross_entropy(half + 1, half)
     q = tp.tensor([0.5])
     thrice(tp.quantile, tp.rand(5), q)
     with pytest.raises(RuntimeError, match="range"):

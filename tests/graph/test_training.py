@@ -265,6 +265,7 @@ def test_what_is_not_captured_runs_op_by_op():
             equal(*found)
         assert not halves(compiled)
         assert compiled.explain().eager == 0
+    assert "gradients op by op: a derivative keeps" in str(compiled.explain())
 
 
 def test_data_that_is_read():

@@ -7,7 +7,15 @@ import tensorplug.nn.functional as F
 from tensorplug.core import plugins
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.plugins import discovery, entry_points
-from tensorplug.plugin import FLOATS, Kernel, hookimpl, kernel_below
+from tensorplug.plugin import (
+    FLOATS,
+    Kernel,
+    derivative,
+    hookimpl,
+    kernel_below,
+    tangent,
+    vmap_rule,
+)
 from tensorplug.testing import cases, making
 from tensorplug.testing.records import all_records
 
@@ -328,3 +336,115 @@ def test_kernels_that_each_ask_for_the_one_below(stranger):
     top = stranger(Stranger(["exp"], (FLOAT32,)))
     tp.testing.assert_close(tp.zeros(3).exp(), tp.ones(3))
     assert (top.calls["exp"], calls) == (1, ["exp"])
+
+
+# --- rules for differentiation and vmap ---------------------------------------------------------------
+
+
+class Met(Exception):
+    """Raised by a stranger's rule: it was asked."""
+
+
+class Derivatives:
+    """A plugin of somebody else's, with a derivative for each of some ops, which all raise."""
+
+    name = NAME
+
+    def __init__(self, ops):
+        self.made = [self.make(op) for op in ops]
+
+    def make(self, op):
+        formula = raising(op, *gradients_of(op))
+        return derivative(op.name, priority=TOP, **dict.fromkeys(op.parameters, formula))
+
+    @hookimpl
+    def tensorplug_derivatives(self):
+        return self.made
+
+
+class Tangents(Derivatives):
+    def make(self, op):
+        return tangent(op.name, priority=TOP, **dict.fromkeys(op.parameters, raising(op, "t")))
+
+    @hookimpl
+    def tensorplug_derivatives(self):
+        return []
+
+    @hookimpl
+    def tensorplug_tangents(self):
+        return self.made
+
+
+class VmapRules(Derivatives):
+    def make(self, op):
+        formula = raising(op)
+        return vmap_rule(op.name, lambda *_: formula(), priority=TOP)
+
+    @hookimpl
+    def tensorplug_derivatives(self):
+        return []
+
+    @hookimpl
+    def tensorplug_vmap_rules(self):
+        return self.made
+
+
+def raising(op, *names):
+    """Return a formula that asks for these, and says whose it is."""
+
+    def say():
+        raise Met(op.name)
+
+    return eval(f"lambda {', '.join(names)}: say()", {"say": say})
+
+
+def gradients_of(op):
+    """Return the names by which a derivative asks for the gradients of an op's outputs."""
+    if op.outputs == ("*",):
+        return ("gs",)
+    return ("g",) if len(op.outputs) == 1 else tuple([f"g_{name}" for name in op.outputs])
+
+
+def in_backward(op, args, kwargs, _):
+    _run(op, args, kwargs)
+
+
+def in_forward_mode(op, args, kwargs, first):
+    def dual(x):
+        x, itself = x.detach(), x is first
+        return tp.autograd.forward_ad.make_dual(x, tp.ones_like(x)) if itself else x
+
+    with tp.autograd.forward_ad.dual_level():
+        args, kwargs = cases.map_tensors((args, kwargs), dual)
+        op.call(*args, **kwargs)
+
+
+def in_vmap(op, args, kwargs, first):
+    def call(x):
+        given, named = cases.map_tensors((args, kwargs), lambda y: x if y is first else y.detach())
+        return op.call(*given, **named)
+
+    tp.vmap(call)(tp.stack([first.detach()] * 2))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "run"),
+    [(Derivatives, in_backward), (Tangents, in_forward_mode), (VmapRules, in_vmap)],
+    ids=["derivative", "tangent", "vmap rule"],
+)
+def test_a_rule_for_any_op_is_asked(stranger, plugin, run):
+    """Of all ops with samples, but views and random ones: it stands in for ours."""
+    calls = []
+    for op, (args, kwargs) in _callable_ops():
+        leaves = [t for t in cases.tensors_in((args, kwargs)) if t.requires_grad]
+        if leaves:
+            calls.append((op, args, kwargs, leaves[0]))
+    stranger(plugin([op for op, *_ in calls]))
+    others = {}
+    for op, args, kwargs, first in calls:
+        with pytest.raises(Met) as met:
+            run(op, args, kwargs, first)
+        if met.value.args[0] != op.name:
+            others[op.name] = met.value.args[0]
+    assert len(calls) > 400
+    assert set(others) <= set(NOT_CALLED), others

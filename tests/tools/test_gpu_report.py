@@ -114,6 +114,26 @@ def test_a_step_ends_with_its_time(tmp_path):
     assert (line["passed"], line["finished"]) == (False, False)
 
 
+def test_what_a_checker_prints_fails_its_step(tmp_path):
+    from gpu_report import steps
+    from gpu_report.__main__ import parse
+
+    options = parse(["--out", str(tmp_path), "--only", "sanitizer"])
+    checks = [step for step in steps.steps(options) if step.part == "sanitizer"]
+    assert [step.name for step in checks] == ["memcheck", "racecheck"]
+    for text, passed in (
+        ("========= Invalid __global__ read of size 4", False),
+        ("========= Error: Race reported between Write access", False),
+        ("========= ERROR SUMMARY: 0 errors", True),
+    ):
+        step = steps.Step("some", "sanitizer", ["echo", text], wrong=checks[0].wrong)
+        (tmp_path / "some.log").unlink(missing_ok=True)
+        assert steps.execute(step, options, 60)["passed"] == passed
+    line = steps.execute(steps.Step("absent", "sanitizer", ["no-such-checker"]), options, 60)
+    assert (line["passed"], line["finished"], line["status"]) == (False, True, 127)
+    assert "no-such-checker" in line["end"]
+
+
 def test_the_report_tells_the_worst_first(tmp_path):
     from gpu_report import summary
 

@@ -37,6 +37,10 @@ LIBRARIES = {
         "open_clip_torch", "skorch", "pytorch-tabnet", "torchinfo", "torchdiffeq", "stable-baselines3", "captum",
         "e3nn", "x-transformers", "snntorch", "ultralytics", "pytorch-metric-learning", "higher", "vit-pytorch",
     ],
+    "further": [
+        "monai", "sentence-transformers", "pytorch-ignite", "zuko", "vector-quantize-pytorch", "local-attention",
+        "torch-optimizer", "thop", "torch_geometric",
+    ],
 }  # fmt: skip
 
 #: Of programs, by "library.program": to how many "digits" they have to agree where it is not 4 (what passes through
@@ -190,7 +194,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--verbose", action="store_true", help="show each program")
     given = parser.parse_args()
-    libraries = given.libraries or [name for name in LIBRARIES if name != "others"]
+    libraries = given.libraries or [name for name in LIBRARIES if name not in ("others", "further")]
     if given.renew:
         renew(str(Path(given.renew).absolute()), libraries)
         return

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import sys
 import time
 import traceback
 from collections.abc import Callable
+from types import ModuleType
 
 import numpy as np
 
@@ -24,6 +26,13 @@ def device() -> str:
     free, total = tp.cuda.mem_get_info()
     memory = [f"{size / 2**30:.0f}" for size in (free, total)]
     return f"{tp.cuda.get_device_name()}, sm_{major}{minor}, {' of '.join(memory)} GiB free"
+
+
+def doctor() -> None:
+    """Let the library look at its own installation, and print what it finds."""
+    from tensorplug import cli
+
+    assert not cli.main(["doctor"]), "tensorplug doctor found something missing or broken"
 
 
 def copies() -> None:
@@ -92,6 +101,13 @@ def attention() -> None:
 def digits() -> str:
     """Train the network of digits to 97 %."""
     sys.path.insert(0, os.path.join("examples", "digits"))  # noqa: PTH118
+    # Progress and pictures, which are not asked for here and may not be installed there.
+    absent = {"tqdm": ("tqdm", "tqdm"), "matplotlib": ("picture", "draw")}
+    for package, (module, name) in absent.items():
+        if importlib.util.find_spec(package) is None:
+            stand_in = ModuleType(module)
+            setattr(stand_in, name, lambda steps, **_: steps)
+            sys.modules[module] = stand_in
     import train
 
     _, _, accuracies = train.train(train.load_digits("cuda"), 20, seed=0, progress=False)
@@ -99,7 +115,7 @@ def digits() -> str:
     return f"{accuracies[-1]:.2%} after {len(accuracies)} epochs"
 
 
-for function in (device, copies, kernels, products, convolutions, attention, digits):
+for function in (device, doctor, copies, kernels, products, convolutions, attention, digits):
     check(function)
 
 

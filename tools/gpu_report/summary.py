@@ -24,12 +24,13 @@ def report(out: Path) -> str:
     for name, line in last.items():
         if name != "machine":
             text.append(f"| {name} | {_outcome(out, line)} | {_seconds(lines, name)} |")
-    for kind in ("tests", "conformance"):
+    for kind in ("tests", "conformance", "memcheck", "racecheck"):
         text += _failures(out / f"{kind}.jsonl", kind)
     text += _smoke(out / "smoke.log")
     text += _accelerator(out / "bench" / "accelerator.json")
-    for suite in ("models", "kernels"):
-        text += _ratios(out / "bench" / f"{suite}.json", suite)
+    text += _ratios(sorted((out / "bench").glob("models-*/models.json")), "models")
+    text += _ratios([out / "bench" / "kernels.json"], "kernels")
+    text += _shares(out / "bench" / "kernels.json")
     for name, line in last.items():
         if not line["passed"] and name not in ("tests", "conformance"):
             text += [
@@ -134,10 +135,26 @@ def _accelerator(path: Path) -> list[str]:
     return text
 
 
-def _ratios(path: Path, suite: str) -> list[str]:
-    if not path.exists():
+def _shares(path: Path) -> list[str]:
+    """Return the kernels that take least of the card's bandwidth, or of its speed in products."""
+    facts = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    speeds = facts.get("speeds", {})
+    large = {name: speed for name, speed in speeds.items() if name.endswith("e+07")}
+    rows = sorted(large.items(), key=lambda pair: pair[1]["share"])[:MOST]
+    text = [
+        "",
+        "The least shares of copy bandwidth or of products' speed, of the largest sizes:",
+        "",
+    ]
+    text += ["| case | share |", "| --- | ---: |"]
+    return [*text, *[f"| {name} | {speed['share']:.0%} |" for name, speed in rows]] if rows else []
+
+
+def _ratios(paths: list[Path], suite: str) -> list[str]:
+    found = [json.loads(path.read_text("utf-8"))["cases"] for path in paths if path.exists()]
+    if not found:
         return []
-    cases = [case for case in json.loads(path.read_text("utf-8"))["cases"] if case["ratio"]]
+    cases = [case for some in found for case in some if case["ratio"]]
     slow = sorted((case for case in cases if case["ratio"] > 1), key=lambda case: -case["ratio"])
     text = ["", f"{suite}: {len(cases)} cases, {len(slow)} slower than torch. The slowest:", ""]
     text += ["| case | ratio to torch | milliseconds |", "| --- | ---: | ---: |"]

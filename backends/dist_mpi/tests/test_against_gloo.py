@@ -2,13 +2,14 @@
 
 import importlib.util
 import os
+import re
 import socket
 import subprocess
 import sys
 
 import pytest
 
-from .test_mpi import LONG, environment, launched, missing
+from .test_mpi import LONG, ROOT, environment, launched, missing, run
 
 pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=missing()),
@@ -147,3 +148,28 @@ def test_processes_of_multiprocessing_meet_at_an_address(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [f"rank {rank} [2.0, 2.0]" for rank in range(2)]
+
+
+PROGRAMS = ROOT / "tests" / "world" / "distributed"
+NUMBER = re.compile(r"-?\d+\.\d+")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.parametrize("program", ["toy", "gpt", "imagenet"])
+def test_programs_train_alike(program, tmp_path, monkeypatch):
+    """Re-creations of nanoGPT and pytorch/examples, by torchrun with gloo and by our launcher."""
+    monkeypatch.setenv("OUT_DIR", str(tmp_path))
+    path = PROGRAMS / f"{program}.py"
+    ours = launched(2, "-m", "tensorplug.compat", path)
+    assert ours.returncode == 0, ours.stderr
+    torchrun = [sys.executable, "-W", "ignore", "-m", "torch.distributed.run", "--standalone"]
+    theirs = run(*torchrun, "--nproc-per-node", 2, path)
+    assert theirs.returncode == 0, theirs.stderr
+    mine = sorted(line.partition("]: ")[2] for line in ours.stdout.splitlines())
+    other = sorted(theirs.stdout.splitlines())
+    assert [NUMBER.sub("#", line) for line in mine] == [NUMBER.sub("#", line) for line in other]
+    for a, b in zip(mine, other, strict=True):
+        assert [float(n) for n in NUMBER.findall(a)] == pytest.approx(
+            [float(n) for n in NUMBER.findall(b)], rel=1e-3, abs=1e-3
+        )
+    assert len(mine) >= 3

@@ -171,3 +171,70 @@ def test_tensors_that_differ_are_an_error_on_all_ranks_in_detail(program):
         "all_reduce((4,), tensorplug.float32, SUM)."
     )
     assert message in found.stderr
+
+
+def on_two_machines(processes, program, *arguments):
+    """Start two launchers, under different names of this machine where that may be done."""
+    import shutil
+    import socket
+
+    with socket.socket() as probe:  # the launchers take the next port as well
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    named = shutil.which("unshare") and not run("unshare", "--uts", "true").returncode
+    started = []
+    for node in range(2):
+        command = [
+            sys.executable, "-m", "tensorplug.distributed.run", "--nnodes", "2", "--node-rank", str(node),
+            "--nproc-per-node", str(processes), "--rdzv-endpoint", f"127.0.0.1:{port}", *program,
+        ]  # fmt: skip
+        if named:
+            command = [
+                "unshare",
+                "--uts",
+                "sh",
+                "-c",
+                f'hostname node{node}; exec "$@"',
+                "sh",
+                *command,
+            ]
+        started.append(
+            subprocess.Popen(
+                [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                env=environment(), cwd=ROOT,
+            )
+        )  # fmt: skip
+    said = [process.communicate(timeout=150) for process in started]
+    return bool(named), [process.returncode for process in started], said
+
+
+MACHINES = """
+import os, signal, socket, tensorplug as tp, tensorplug.distributed as dist
+dist.init_process_group("mpi")
+names = [None] * dist.get_world_size()
+dist.all_gather_object(names, socket.gethostname())
+print(names)
+if dist.get_rank() == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+dist.all_reduce(tp.ones(3))
+print("not reached")
+"""
+
+
+def test_the_failure_on_one_machine_ends_the_others(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(MACHINES)
+    named, codes, said = on_two_machines(1, [str(path)])
+    assert codes == [1, 137], said
+    assert "node 1: rank 1" in said[0][1]
+    assert "SIGKILL" in said[0][1]
+    assert "not reached" not in said[0][0]
+    if named:
+        assert "['node0', 'node1']" in said[0][0]
+
+
+@LONG
+def test_conformance_on_two_machines():
+    program = ["-m", "tensorplug.testing.collectives", "--backend", "mpi"]
+    _, codes, said = on_two_machines(2, program, "--every", "4")
+    assert codes == [0, 0], said

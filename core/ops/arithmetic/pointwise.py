@@ -284,7 +284,7 @@ def conj_physical(input: Tensor) -> Spec:
     return elementwise("conj_physical", input)
 
 
-@composite()
+@composite(reads_layout=True)  # of whose memory it is the conjugate
 def conj(input: Tensor) -> Tensor:
     """Return the complex conjugate of each element; a real tensor is returned as it is.
 

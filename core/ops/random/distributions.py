@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import BOOL, COMPLEX, FLOATING, float32, float64, iinfo
+from ...device.dtypes import ALL_DTYPES, BOOL, COMPLEX, FLOATING, float32, float64, iinfo
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.op_registry import composite
+from ...dispatch.out_variants import exact_out
 from ..copying import in_place_of
 from ..rules import check_tensor, number
 from ..sorting.searching import searchsorted
@@ -458,3 +459,6 @@ def _poisson_by_rejection(rate: Any, source: Generator) -> Any:
         result = k.where(accepted, result)
         open_ = open_ & ~accepted
     return result
+
+
+exact_out(bernoulli, *[dtype for dtype in ALL_DTYPES if not dtype.is_complex])

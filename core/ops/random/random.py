@@ -107,25 +107,57 @@ def uniform_numbers(shape: Shape, dtype: DType, device: Device, generator: Gener
         high = bits(shape, device, generator) * (1 << 21)
         low = bits(shape, device, generator) >> 11
         return (high + low).to(float64) * 2.0**-53
+    significand_bits(dtype)
+    return uniform_of_words(bits(shape, device, generator), dtype)
+
+
+# What is made of random words are ops, so that calls of the same shape replay them.
+
+
+@composite(method=False)
+def uniform_of_words(words: Tensor, dtype: DType) -> Tensor:
+    """Return numbers from 0 to below 1, each of as many bits of a random word as `dtype` holds.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ops.uniform_of_words(tp.tensor([1 << 31]), tp.float32)
+    tensor([0.5000])
+    """
     kept = significand_bits(dtype)
-    words = bits(shape, device, generator) >> (32 - kept)
-    return (words.to(float32) * 2.0**-kept).to(dtype)
+    return ((words >> (32 - kept)).to(float32) * 2.0**-kept).to(dtype)
+
+
+@composite(method=False)
+def normal_of_words(radius: Tensor, angle: Tensor, dtype: DType) -> Tensor:
+    """Return normal numbers of pairs of random words (Box and Muller 1958).
+
+    All 32 bits count in the radius: they decide how far out the tails reach.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ops.normal_of_words(tp.tensor([(1 << 31) - 1]), tp.tensor([0]), tp.float32)
+    tensor([1.1774])
+    """
+    first: Any = (radius + 1).to(float32) * 2.0**-32
+    second: Any = (angle >> 8).to(float32) * 2.0**-24
+    return _box_muller(first, second).to(dtype)
+
+
+def _box_muller(radius: Any, angle: Any) -> Any:
+    return (radius.log() * -2.0).sqrt() * (angle * (2.0 * math.pi)).cos()
 
 
 def normal_numbers(shape: Shape, dtype: DType, device: Device, generator: Generator) -> Any:
     """Return numbers of the standard normal distribution (Box and Muller 1958)."""
     if math.prod(shape) > _PIECE:
         return _in_pieces(normal_numbers, shape, dtype, device, generator)
-    exact = float64 if dtype is float64 else float32
-    if exact is float64:
-        radius = 1.0 - uniform_numbers(shape, exact, device, generator)
-        angle = uniform_numbers(shape, exact, device, generator)
-    else:
-        # All 32 bits count in the radius: they decide how far out the tails reach.
-        radius = (bits(shape, device, generator) + 1).to(exact) * 2.0**-32
-        angle = (bits(shape, device, generator) >> 8).to(exact) * 2.0**-24
-    result = (radius.log() * -2.0).sqrt() * (angle * (2.0 * math.pi)).cos()
-    return result.to(dtype)
+    if dtype is float64:
+        radius = 1.0 - uniform_numbers(shape, float64, device, generator)
+        return _box_muller(radius, uniform_numbers(shape, float64, device, generator))
+    radius = bits(shape, device, generator)
+    return normal_of_words(radius, bits(shape, device, generator), dtype)
 
 
 def integer_numbers(

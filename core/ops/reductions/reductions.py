@@ -363,15 +363,15 @@ def _canonical_aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) ->
                 "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
                 f"identity; got shape {list(input._shape)}"
             )
-        dims = tuple(range(ndim))
-    elif isinstance(dim, tuple):  # canonical already
-        dims = normalize_dims(dim, ndim, "aminmax", empty_is_all=False)
     else:
-        dims = normalize_dims(normalize_dim(dim, ndim, "aminmax"), ndim)
+        dim = normalize_dim(dim, ndim, "aminmax")
+        if ndim:
+            check_not_empty(input, (dim,), "aminmax")
+        else:
+            dim = None
     refuse_complex(input, "aminmax")
-    check_not_empty(input, dims, "aminmax")
     check_flag(keepdim, "aminmax")
-    return input, dims, keepdim
+    return input, dim, keepdim
 
 
 @composite(rule=_canonical_aminmax, outputs=results.aminmax)
@@ -388,7 +388,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
     >>> tp.aminmax(tp.tensor([1, -3, 5])).min
     tensor(-3)
     """
-    dims: Any = dim
+    dims: Any = tuple(range(len(input._shape))) if dim is None else dim
     return results.aminmax(amin(input, dims, keepdim), amax(input, dims, keepdim))
 
 

@@ -123,14 +123,14 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     targets = (destination,) if isinstance(destination, int) else tuple(destination)
     if len(sources) != len(targets):
         raise RuntimeError(
-            f"movedim(): Invalid source or destination dims: source ({list(sources)} dims) should "
+            f"movedim: Invalid source or destination dims: source ({list(sources)} dims) should "
             f"contain the same number of dims as destination ({list(targets)} dims)"
         )
     sources = tuple([normalize_dim(dim, ndim, "movedim") for dim in sources])
     targets = tuple([normalize_dim(dim, ndim, "movedim") for dim in targets])
     for dims, role in ((sources, "source"), (targets, "destination")):
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim(): repeated dim in `{role}` ({list(dims)})")
+            raise RuntimeError(f"movedim: repeated dim in `{role}` ({list(dims)})")
     if not ndim:
         return permuted(input, ())
     moved = dict(zip(targets, sources, strict=True))

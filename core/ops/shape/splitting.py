@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from ...device.dtypes import int64
 from ...dispatch.op_registry import composite
 from ...dispatch.state import dispatch_state
 from ...tensor.base import TensorBase
@@ -174,6 +175,11 @@ def tensor_split(
     dim = _dimension(input, dim, "tensor_split")
     given: Any = indices_or_sections
     if isinstance(indices_or_sections, TensorBase):
+        if given.dtype is not int64:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{given.dtype}"
+            )
         given = given.tolist()
     size = input._shape[dim]
     if isinstance(given, int):

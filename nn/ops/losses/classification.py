@@ -419,7 +419,7 @@ def binary_cross_entropy(
     ValueError
         If the shapes differ.
     """
-    if input.device.type == "cpu":  # elsewhere it would wait for the device
+    if not input.is_meta and input.device.type == "cpu":  # elsewhere it would wait for the device
         for name, values in (("input", input), ("target", target)):
             if not _all_between_0_and_1(values):
                 raise RuntimeError(f"all elements of {name} should be between 0 and 1")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import enum
 import importlib
+import random
+import re
 import warnings
-from collections.abc import Callable, Iterable
+import weakref
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from datetime import timedelta
 from typing import Any, Self
 
@@ -13,11 +16,12 @@ from tensorplug import export
 from tensorplug._devices import WELL_KNOWN
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import float16, float32, float64, set_default_dtype
-from tensorplug.core.ops import cat
+from tensorplug.core.ops import cat, stack
 from tensorplug.data.loader import SerialIterator
 from tensorplug.data.parallel import ParallelIterator
 from tensorplug.distributions import Dirichlet
 from tensorplug.distributions.independent import sum_rightmost
+from tensorplug.distributions.transform_base import _InverseTransform
 from tensorplug.distributions.utils import standard_normal
 from tensorplug.futures import Future
 from tensorplug.nn import Module, init, parameter
@@ -120,6 +124,39 @@ class FloatFunctional(Module):
     def add_relu(self, x: Any, y: Any) -> Any:
         """Return the sum where it is positive, else 0."""
         return (x + y).relu()
+
+
+def _states(base_seed: int, worker_id: int) -> list[int]:
+    """Return what seeds NumPy in a worker."""
+    numbers = random.Random(f"{base_seed} {worker_id}")
+    return [numbers.getrandbits(32) for _ in range(4)]
+
+
+class WeakIds(MutableMapping[Any, Any]):
+    """A dictionary whose keys are objects themselves, not what they equal, as long as they live."""
+
+    def __init__(self, dict: Any = None) -> None:  # torch's name
+        self._items: dict[int, tuple[Any, Any]] = {}
+        self.update(dict or {})
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        number, items = id(key), self._items
+        self._items[number] = weakref.ref(key, lambda _: items.pop(number, None)), value
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._items[id(key)][1]
+
+    def __delitem__(self, key: Any) -> None:
+        del self._items[id(key)]
+
+    def __contains__(self, key: object) -> bool:
+        return id(key) in self._items
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([key for key in [ref() for ref, _ in self._items.values()] if key is not None])
+
+    def __len__(self) -> int:
+        return len(self._items)
 
 
 _FSDP_CONSTANTS = {
@@ -295,6 +332,13 @@ _OWN: dict[str, dict[str, Any]] = {
         "_MultiProcessingDataLoaderIter": ParallelIterator,
         "_SingleProcessDataLoaderIter": SerialIterator,
     },
+    "torch.utils.data._utils.collate": {
+        "collate_tensor_fn": lambda batch, *, collate_fn_map=None: stack(list(batch)),
+        "np_str_obj_array_pattern": re.compile("[SaUO]"),
+    },
+    "torch.utils.data._utils.worker": {"_generate_state": _states, "_worker_info": None},
+    "torch.utils.weak": {"WeakIdKeyDictionary": WeakIds, "WeakTensorKeyDictionary": WeakIds},
+    "torch.distributions.transforms": {"_InverseTransform": _InverseTransform},
     "torch.utils.data": {"functional_datapipe": compiling.no_op_decorator},
     "torch.utils.tensorboard": {"SummaryWriter": SummaryWriter},
     # Programs ask for the version of a device's tools to see whether torch was built for it.

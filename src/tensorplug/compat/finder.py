@@ -37,6 +37,7 @@ RENAMED = {
     "torch.utils.data": "tensorplug.data",
     "torch.utils.data._utils": "tensorplug.data",
     "torch.utils.data._utils.collate": "tensorplug.data.collate",
+    "torch.utils.data._utils.worker": "tensorplug.data.workers",
     "torch.utils.data.dataloader": "tensorplug.data.loader",
     "torch.utils.data.dataset": "tensorplug.data.datasets",
     "torch.utils.data.distributed": "tensorplug.data.distributed_sampler",

@@ -19,7 +19,7 @@ from tensorplug.core import Device, Tensor
 from tensorplug.core.device.dtypes import DType, get_default_dtype
 from tensorplug.core.dispatch import overrides
 from tensorplug.core.dispatch.keys import default_device
-from tensorplug.core.ops import cat, view_as_real
+from tensorplug.core.ops import arange, bincount, cat, stack, view_as_real, zeros
 from tensorplug.core.tensor import printing
 from tensorplug.core.tensor.layout import contiguous_format, memory_format
 from tensorplug.core.tensor.shapes import Size
@@ -84,6 +84,22 @@ def _shape_as_tensor(tensor: Tensor) -> Tensor:
     from tensorplug.core.tensor.creation import tensor as make
 
     return make(list(tensor.shape))
+
+
+def _row_pointers(indices: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """Return where each row begins, of sorted row numbers."""
+    counts = bincount(indices, minlength=size)
+    pointers = cat([zeros(1, dtype=counts.dtype, device=counts.device), counts.cumsum(0)])
+    return pointers.int() if out_int32 else pointers
+
+
+def _row_numbers(
+    crow: Tensor, col: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """Return the coordinates of elements that are stored row by row."""
+    rows = arange(crow.numel() - 1, device=crow.device).repeat_interleave(crow.diff())
+    pair = stack([col.to(rows.dtype), rows] if transpose else [rows, col.to(rows.dtype)])
+    return pair.int() if out_int32 else pair
 
 
 def _flattened(tensors: Any) -> Tensor:
@@ -237,6 +253,8 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "_check_type": _check_of(TypeError),
         "_check_value": _check_of(ValueError),
         "_check_with": _check_with,
+        "_convert_indices_from_coo_to_csr": _row_pointers,
+        "_convert_indices_from_csr_to_coo": _row_numbers,
         "_shape_as_tensor": _shape_as_tensor,
         "get_autocast_cpu_dtype": lambda: autocast_mode.get_autocast_dtype("cpu"),
         "get_autocast_gpu_dtype": lambda: autocast_mode.get_autocast_dtype("cuda"),

@@ -227,9 +227,9 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch": (
         f"{QUANTIZED}; sparse tensors are COO or CSR",
         (
-            "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor _grouped_mm "
-            "_scaled_mm PyTorchFileReader sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor sparse_csc "
-            "sparse_csc_tensor"
+            "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor "
+            "_grouped_mm _scaled_mm PyTorchFileReader sparse_bsc sparse_bsc_tensor sparse_bsr "
+            "sparse_bsr_tensor sparse_csc sparse_csc_tensor"
         ),
     ),
     "torch.ao.quantization": (QUANTIZED, _QUANTIZERS),

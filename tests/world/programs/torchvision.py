@@ -527,7 +527,9 @@ def io():
         files.write_jpeg(image, str(Path(folder, "image.jpg")), quality=90)
         said["jpeg"] = list(files.read_image(str(Path(folder, "image.jpg"))).shape)
         files.write_file(path, torch.arange(10, dtype=torch.uint8))
-        said["file"] = files.read_file(path).clone()  # torch shows the file itself, written to below
+        said["file"] = files.read_file(
+            path
+        ).clone()  # torch shows the file itself, written to below
         from PIL import Image
 
         F.to_pil_image(image).save(path)

@@ -145,12 +145,20 @@ cdef np.ndarray take(np.ndarray array, np.ndarray places, const Key *key):
     return result if run_gather(&p, width) else None
 
 
-def index(input, list indices, fallback):
+cdef indexed(input, list indices, fallback):
     """Return the elements at index arrays."""
     cdef np.ndarray array = plain_array(input), result
     cdef Key key
     result = take(array, read_key(indices, array, &key), &key)
     return fallback(input, indices) if result is None else result
+
+
+def index_kernel(fallback):
+    """Return the kernel of ``index``, without a frame of Python."""
+    def index(input, list indices):
+        return indexed(input, indices, fallback)
+
+    return index
 
 
 cdef bint put(
@@ -274,11 +282,19 @@ cdef np.ndarray slice_key(index, int dim, Key *key):
     return places
 
 
-def slices(input, int dim, index, fallback):
+cdef slices(input, int dim, index, fallback):
     """Return the slices at positions along a dimension."""
     cdef Key key
     cdef np.ndarray result = take(plain_array(input), slice_key(index, dim, &key), &key)
     return fallback(input, dim, index) if result is None else result
+
+
+def index_select_kernel(fallback):
+    """Return the kernel of ``index_select``, without a frame of Python."""
+    def index_select(input, int dim, index):
+        return slices(input, dim, index, fallback)
+
+    return index_select
 
 
 def put_slices(input, int dim, index, source, bint accumulate, fallback):

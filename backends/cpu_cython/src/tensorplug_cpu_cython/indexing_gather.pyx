@@ -150,7 +150,7 @@ def zeros(tuple shape, np.dtype descriptor):
 # --- along one dimension ---------------------------------------------------------------------------
 
 
-def gather(input, int dim, index, fallback):
+cdef gathered(input, int dim, index, fallback):
     """Return the elements whose place along `dim` the index tells."""
     cdef np.ndarray array = plain_array(input), places = plain_array(index), result
     cdef tp_indices p
@@ -165,6 +165,14 @@ def gather(input, int dim, index, fallback):
     if not describe(&p, array, dim, places, result, False) or not run_gather(&p, width):
         return fallback(input, dim, index)
     return result
+
+
+def gather_kernel(fallback):
+    """Return the kernel of ``gather``, without a frame of Python."""
+    def gather(input, int dim, index):
+        return gathered(input, dim, index, fallback)
+
+    return gather
 
 
 cdef bint scatter_into(

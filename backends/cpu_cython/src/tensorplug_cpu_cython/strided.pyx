@@ -168,3 +168,36 @@ def diagonal(value, Py_ssize_t offset, int dim1, int dim2):
             offset * np.PyArray_STRIDE(input, dim2) if offset >= 0 else -offset * np.PyArray_STRIDE(input, dim1)
         )
     return tp_view(input, data, count + 1, shape, strides)
+
+
+def as_strided_kernel(fallback):
+    """Return the kernel of views by strides, and an offset, into the memory that an array shows.
+
+    The fallback serves arrays whose owner does not lie in C order, and says what is wrong.
+    """
+    def as_strided(value, size, stride, Py_ssize_t storage_offset, layout=None):
+        cdef np.ndarray input = array_of(value), owner = input
+        cdef np.npy_intp shape[64]
+        cdef np.npy_intp strides[64]
+        cdef np.npy_intp step = np.PyArray_ITEMSIZE(input)
+        cdef np.npy_intp last = storage_offset
+        cdef Py_ssize_t i, count = len(size)
+        base = (<object> input).base  # not the field, which is a pointer
+        while base is not None:
+            if np.PyArray_Check(base):
+                owner = base
+            base = getattr(base, "base", None)
+        if count > 64 or storage_offset < 0 or not np.PyArray_IS_C_CONTIGUOUS(owner):
+            return fallback(value, size, stride, storage_offset, layout)
+        for i in range(count):
+            shape[i] = size[i]
+            strides[i] = stride[i]
+            last += (shape[i] - 1) * strides[i]
+            strides[i] *= step
+            if not shape[i]:
+                return fallback(value, size, stride, storage_offset, layout)
+        if (last + 1) * step > np.PyArray_NBYTES(owner):
+            return fallback(value, size, stride, storage_offset, layout)
+        return tp_view(input, <char *> np.PyArray_DATA(owner) + storage_offset * step, <int> count, shape, strides)
+
+    return as_strided

@@ -88,9 +88,10 @@ class NumpyRuntime(DeviceRuntime):
 
     def storage_offset(self, array: np.ndarray[Any, Any]) -> int:
         """Return how many elements lie between the owner's first element and this array's."""
-        if array.base is None:
+        owner = owner_of(array)
+        if owner is array:
             return 0
-        return (array.ctypes.data - owner_of(array).ctypes.data) // (array.itemsize or 1)
+        return (array.ctypes.data - owner.ctypes.data) // (array.itemsize or 1)
 
     def storage_nbytes(self, array: np.ndarray[Any, Any]) -> int:
         """Return how many bytes the owner of the memory has."""

@@ -28,11 +28,8 @@ def build(table: KernelTable) -> None:
 
 
 def _build_gather(table: KernelTable) -> None:
-    shared = {op: below(op) for op in ("gather", "scatter", "scatter_add", "scatter_reduce")}
-
-    @table.kernel(dtypes=ALL_DTYPES)
-    def gather(input: Any, dim: int, index: Any) -> Any:
-        return indexing_gather.gather(input, dim, index, shared["gather"])
+    shared = {op: below(op) for op in ("scatter", "scatter_add", "scatter_reduce")}
+    table.add("gather", indexing_gather.gather_kernel(below("gather")), dtypes=ALL_DTYPES)
 
     def scatter(
         input: Any, dim: int, index: Any, src: Any, reduce: str | None, out: Any = None
@@ -81,10 +78,7 @@ def _build_gather(table: KernelTable) -> None:
 
 def _build_index(table: KernelTable) -> None:
     shared = {op: below(op) for op in ("index", "index_put")}
-
-    @table.kernel(dtypes=ALL_DTYPES)
-    def index(input: Any, indices: list[Any]) -> Any:
-        return indexing.index(input, indices, shared["index"])
+    table.add("index", indexing.index_kernel(below("index")), dtypes=ALL_DTYPES)
 
     def index_put(
         input: Any, indices: list[Any], values: Any, accumulate: bool, out: Any = None
@@ -99,10 +93,6 @@ def _build_index(table: KernelTable) -> None:
 
     def put(g: Any, shape: Shape, indices: list[Any]) -> Any:
         return shared["index_put"](np.zeros(shape, g.dtype), indices, g, True)
-
-    @table.kernel(dtypes=ALL_DTYPES)
-    def index_select(input: Any, dim: int, index: Any) -> Any:
-        return indexing.slices(input, dim, index, taken)
 
     @table.kernel(dtypes=ALL_DTYPES)
     def index_add(input: Any, dim: int, index: Any, source: Any) -> Any:
@@ -123,6 +113,8 @@ def _build_index(table: KernelTable) -> None:
 
     def taken(input: Any, dim: int, index: Any) -> Any:
         return shared["index"](input, _key(input, dim, index))
+
+    table.add("index_select", indexing.index_select_kernel(taken), dtypes=ALL_DTYPES)
 
     def put_at(input: Any, dim: int, index: Any, source: Any, accumulate: bool) -> Any:
         return shared["index_put"](input, _key(input, dim, index), source, accumulate)

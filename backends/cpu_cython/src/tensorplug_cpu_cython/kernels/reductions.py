@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tensorplug.plugin import KernelTable
 
 from .. import reductions
@@ -33,7 +35,12 @@ def build(table: KernelTable) -> None:
     least = reductions.Reduction(reductions.MIN, below("amin"))
     most = reductions.Reduction(reductions.MAX, below("amax"))
     dtypes = [NUMBERED[number] for number in reductions.types_of(reductions.MIN)]
-    table.add("aminmax", reductions.Extremes(least, most).call, dtypes=dtypes)
+    both = reductions.Extremes(least, most)
+
+    @table.kernel(dtypes=dtypes)
+    def aminmax(input: Any, dim: int | None, keepdim: bool) -> Any:
+        return both.call(input, tuple(range(input.ndim)) if dim is None else (dim,), keepdim)
+
     for op, kind in (("any", reductions.MAX), ("all", reductions.MIN)):
         kernel = reductions.Reduction(kind, below(op), of_truth=True)
         table.add(op, kernel.call, dtypes=NUMBERED)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from tensorplug.plugin import ALL_DTYPES, KernelTable
 
 from .. import strided
+from ..below import below
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for op in ("basic_index", "diagonal", "expand", "permute", "unfold", "view"):
         table.add(op, getattr(strided, op), dtypes=ALL_DTYPES)
+    table.add("as_strided", strided.as_strided_kernel(below("as_strided")), dtypes=ALL_DTYPES)

@@ -64,13 +64,17 @@ def _converging(what: str, routine: Callable[[], Any], *inputs: Array) -> Any:
 def linalg_cholesky_ex(A: Array) -> tuple[Array, Array]:
     """Return L and info."""
     info = np.zeros(A.shape[:-2], np.int32)
-    if np.isfinite(A).all():
+    if A.ndim == 2 and A.size:
+        factor, failed = _routine(A, "potrf", "potrf")(A, lower=1, clean=1)
+        if not failed and factor[-1, -1] == factor[-1, -1]:  # a NaN anywhere would reach it
+            return np.ascontiguousarray(factor), info
+    elif np.isfinite(A).all():
         try:
             return _linalg.cholesky(A), info
         except NumpyError:
             pass  # which one it was, LAPACK says of each
     result = np.zeros(A.shape, A.dtype)
-    (potrf,) = get_lapack_funcs(("potrf",), (A,))
+    potrf = _routine(A, "potrf", "potrf")
     for place, matrix in _each(A):
         result[place], info[place] = potrf(matrix, lower=1, clean=1)
         missing = np.isnan(np.diagonal(result[place]))
@@ -161,7 +165,7 @@ def linalg_lu_factor_ex(A: Array, pivot: bool) -> tuple[Array, Array, Array]:
     pivots = np.zeros((*batch, min(m, n)), np.int32)
     info = np.zeros(batch, np.int32)
     if A.size:
-        (getrf,) = get_lapack_funcs(("getrf",), (A,))
+        getrf = _routine(A, "getrf", "getrf")
         for place, matrix in _each(A):
             result[place], chosen, info[place] = getrf(matrix)
             pivots[place] = chosen + 1
@@ -174,7 +178,8 @@ def linalg_ldl_factor_ex(A: Array, hermitian: bool) -> tuple[Array, Array, Array
     pivots = np.zeros(A.shape[:-1], np.int32)
     info = np.zeros(A.shape[:-2], np.int32)
     if A.size:
-        (factor,) = get_lapack_funcs((_symmetric("trf", A, hermitian),), (A,))
+        name = _symmetric("trf", A, hermitian)
+        factor = _routine(A, name, name)
         for place, matrix in _each(A):
             factors, chosen, info[place] = factor(matrix, lower=1)
             result[place] = np.tril(factors)
@@ -253,7 +258,7 @@ def linalg_solve_ex(A: Array, B: Array) -> tuple[Array, Array]:
     except NumpyError:
         pass  # which one was singular, LAPACK says of each
     result = np.empty(B.shape, B.dtype)
-    getrf, getrs = get_lapack_funcs(("getrf", "getrs"), (A, B))
+    getrf, getrs = _routine(A, "getrf", "getrf"), _routine(A, "getrs", "getrs")
     for place, matrix, right in _each(A, B):
         factors, pivots, info[place] = getrf(matrix)
         result[place], _ = getrs(factors, pivots, right)
@@ -272,19 +277,25 @@ def linalg_solve_triangular(A: Array, B: Array, upper: bool, unitriangular: bool
     """Return X with A X = B; a zero on the diagonal gives infinities, as in BLAS."""
     result = np.empty(B.shape, B.dtype)
     if B.size:
-        from scipy.linalg.blas import get_blas_funcs
-
-        (trsm,) = get_blas_funcs(("trsm",), (A, B))
+        trsm = _trsm(A.dtype.char)
         for place, matrix, right in _each(A, B):
             result[place] = trsm(1.0, matrix, right, lower=not upper, diag=unitriangular)
     return result
+
+
+@functools.cache
+def _trsm(kind: str) -> Any:
+    from scipy.linalg.blas import get_blas_funcs
+
+    return get_blas_funcs(("trsm",), (np.empty(0, kind),))[0]
 
 
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
     """Return X with A X = B from LDL factors."""
     result = np.empty(B.shape, B.dtype)
     if B.size:
-        (solver,) = get_lapack_funcs((_symmetric("trs", LD, hermitian),), (LD, B))
+        name = _symmetric("trs", LD, hermitian)
+        solver = _routine(LD, name, name)
         for place, matrix, right in _each(LD, B):
             result[place], _ = solver(matrix, pivots[place], right, lower=1)
     return result
@@ -321,11 +332,11 @@ def _minimise(A: Array, B: Array, rcond: float, driver: str) -> tuple[Array, int
     tall = np.zeros((max(m, n), B.shape[1]), A.dtype)
     tall[:m] = B
     if driver == "gels":
-        (gels,) = get_lapack_funcs(("gels",), (A, B))
+        gels = _routine(A, "gels", "gels")
         _, x, _ = gels(A, tall)
         return x[:n], min(m, n), 0
     if driver == "gelsy":
-        gelsy, query = get_lapack_funcs(("gelsy", "gelsy_lwork"), (A, B))
+        gelsy, query = _routine(A, "gelsy", "gelsy"), _routine(A, "gelsy_lwork", "gelsy_lwork")
         size, _ = query(m, n, B.shape[1], rcond)
         pivots = np.zeros(n, np.int32)
         _, x, _, rank, _ = gelsy(A, tall, pivots, rcond, int(size.real), False, False)

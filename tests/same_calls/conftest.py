@@ -1,6 +1,0 @@
-"""The calls are modules beside the tests."""
-
-import sys
-from pathlib import Path
-
-sys.path.append(str(Path(__file__).parent))
