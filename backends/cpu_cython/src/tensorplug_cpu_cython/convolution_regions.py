@@ -15,7 +15,7 @@ from tensorplug.plugin import FusedCall, Fuser, FusionProgram, FusionStep, Opera
 
 from . import convolution, onednn_network as dnn, pooling_average, pooling_max
 from .pointwise_regions import is_loop
-from .regions import groups
+from .regions import groups, is_dense
 
 #: Products below which a call of a primitive is not worth it.
 _LEAST = 1e6
@@ -60,7 +60,7 @@ class ConvolutionFuser(Fuser):
     ) -> FusedCall | None:
         """Return the network; None if oneDNN does not have it."""
         facts = program.arrays
-        if not all([_is_dense(facts[place]) for place in outputs]):
+        if not all([is_dense(*facts[place][:2]) for place in outputs]):
             return None
         network = dnn.Network()
         try:
@@ -91,7 +91,7 @@ class _Builder:
         for place in inputs:
             if _is_weight(self.program, self.region, place):
                 continue
-            if not _is_dense(facts[place]):
+            if not is_dense(*facts[place][:2]):
                 raise dnn.Unsupported
             self.values[place] = self.network.input(
                 tuple(facts[place].shape), tuple(facts[place].strides)
@@ -233,19 +233,6 @@ def _is_weight(program: FusionProgram, region: Region, place: int) -> bool:
             for step in users
         ]
     )
-
-
-def _is_dense(facts: Any) -> bool:
-    """Return whether elements lie without gaps, in whatever order of the dimensions."""
-    step = 1
-    for size, stride in sorted(
-        zip(facts.shape, facts.strides, strict=True), key=lambda p: (p[1], p[0])
-    ):
-        if size != 1:
-            if stride != step:
-                return False
-            step *= size
-    return True
 
 
 def _work(program: FusionProgram, step: FusionStep) -> float:

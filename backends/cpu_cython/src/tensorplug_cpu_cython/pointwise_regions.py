@@ -27,7 +27,7 @@ from . import pointwise
 from ._dtypes import NATIVES, NUMBERED
 from .pointwise_fused import Fused
 from .pointwise_tiles import ARRAYS, CALLS, DIMS, Tiles
-from .regions import groups
+from .regions import groups, is_dense
 
 _NUMBER_OF = {dtype: number for number, dtype in enumerate(NUMBERED)}
 _TYPE_OF = {NATIVES[dtype]: number for number, dtype in enumerate(NUMBERED)}
@@ -144,9 +144,10 @@ def _loop(program: FusionProgram, step: FusionStep) -> _Loop | None:
         return None
     result = _NUMBER_OF.get(program.arrays[step.outputs[0]].dtype, -1)
     shape, strides = program.arrays[step.outputs[0]][:2]
-    if result < 0 or len(shape) > DIMS or not _is_dense(shape, strides):
+    if result < 0 or len(shape) > DIMS or not is_dense(shape, strides):
         return None
     kernel, arguments = step.kernel, step.arguments
+    owner: Any
     numbers: tuple[float, ...]
     if kernel is pointwise.choose:
         if _type(program, arguments[0]) != _BOOL:
@@ -201,21 +202,6 @@ def _type(program: FusionProgram, array: Any) -> int | None:
 def _bytes(program: FusionProgram, place: int) -> int:
     facts = program.arrays[place]
     return prod(facts.shape) * NATIVES[facts.dtype].itemsize
-
-
-def _is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether elements lie without gaps, in whatever order of the dimensions."""
-    step = 1
-    for size, stride in sorted(
-        zip(shape, strides, strict=True), key=lambda pair: (pair[1], pair[0])
-    ):
-        if size == 0:
-            return True
-        if size != 1:
-            if stride != step:
-                return False
-            step *= size
-    return True
 
 
 def _order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tensorplug.plugin import FusionProgram
@@ -105,3 +105,18 @@ def _joined(group: Group, other: Group) -> Group | None:
         return None
     made = group.made | other.made
     return Group(steps, (group.inputs | other.inputs) - made, made, before, after)
+
+
+def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Return whether elements lie without gaps, in whatever order of the dimensions."""
+    step = 1
+    for size, stride in sorted(
+        zip(shape, strides, strict=True), key=lambda pair: (pair[1], pair[0])
+    ):
+        if size == 0:
+            return True
+        if size != 1:
+            if stride != step:
+                return False
+            step *= size
+    return True
