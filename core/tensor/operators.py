@@ -195,8 +195,8 @@ class Operators(TensorBase):
         RuntimeError
             If the sizes do not fit, or no strides show the memory so; ``reshape`` copies then.
         """
-        if dtype is None and size is None and not dispatch_state.layers_active and len(shape) < 5:
-            count = len(shape)
+        count = len(shape)
+        if dtype is None and size is None and not dispatch_state.layers_active and count < 5:
             shown = show_again(
                 VIEW,
                 self,
