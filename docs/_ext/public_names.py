@@ -24,7 +24,7 @@ CONSTANTS = {
     "nan": "Not a number.",
     "newaxis": "None: an index that adds a dimension.",
     "pi": "The ratio of a circle's circumference to its diameter.",
-    "plugin.FusedCall": "The type of what a fuser compiles: takes a list of arrays, returns a list of new ones, or None.",
+    "plugin.FusedCall": "The type of what a fuser compiles: from a list of arrays to new ones, or None.",
     "ops": "All ops by their registered names, those of extensions too: ``tp.ops.package.name``.",
     "default_generator": "The generator of the CPU's random numbers.",
     "cpu": 'The functions of the device type "cpu"; each device type has a module like it.',

@@ -175,11 +175,15 @@ def main(names):
                 continue
             if isinstance(found, tuple):
                 found, how = found
-                parts.append(f"{what.__name__} {found:.1e}, {len(how.graphs)} graphs, {how.calls} calls")
+                parts.append(
+                    f"{what.__name__} {found:.1e}, {len(how.graphs)} graphs, {how.calls} calls"
+                )
                 parts += [f"break: {reason} ({source})" for reason, source in how.breaks]
                 bad += len(how.graphs) > 2
             else:
-                parts.append(f"{what.__name__} {found if isinstance(found, str) else format(found, '.1e')}")
+                parts.append(
+                    f"{what.__name__} {found if isinstance(found, str) else format(found, '.1e')}"
+                )
             bad += not isinstance(found, str) and found > 1e-4
         print(f"{name:28} {'; '.join(parts)}; {time.perf_counter() - begin:.0f} s", flush=True)
     return int(bad > 0)
