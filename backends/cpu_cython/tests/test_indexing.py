@@ -57,7 +57,9 @@ def test_gather(shape, dtype):
     for dim in range(len(shape)):
         index = spots(shape, shape[dim])
         expected = np.take_along_axis(array, index, dim)
-        np.testing.assert_array_equal(indexing_gather.gather(array, dim, index, refuse), expected)
+        np.testing.assert_array_equal(
+            indexing_gather.gather_kernel(refuse)(array, dim, index), expected
+        )
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -108,7 +110,7 @@ def test_index(dtype):
         third = np.random.default_rng(5).integers(-given.shape[2], given.shape[2], (3, 1))
         for indices in ([first], [None, second], [None, None, third], [None, second, third]):
             key = tuple(slice(None) if item is None else item for item in indices)
-            found = keyed.index(given, indices, lambda a, i: a[key])  # noqa: B023
+            found = keyed.index_kernel(lambda a, i: a[key])(given, indices)  # noqa: B023
             np.testing.assert_array_equal(found, given[key])
 
 
@@ -137,11 +139,11 @@ def test_broadcast_and_reversed_arrays():
     array = np.broadcast_to(numbers(50), (40, 50))
     index = spots((40, 50), 50)
     np.testing.assert_array_equal(
-        indexing_gather.gather(array, 1, index, refuse), np.take_along_axis(array, index, 1)
+        indexing_gather.gather_kernel(refuse)(array, 1, index), np.take_along_axis(array, index, 1)
     )
     index = np.broadcast_to(spots((40, 1), 40), (40, 50))
     np.testing.assert_array_equal(
-        indexing_gather.gather(array[::-1, ::-1], 0, index, refuse),
+        indexing_gather.gather_kernel(refuse)(array[::-1, ::-1], 0, index),
         np.take_along_axis(array[::-1, ::-1], index, 0),
     )
 
