@@ -23,7 +23,8 @@ from .programs import Program, trace_body
 from .state import dispatch_state
 
 _KEPT = 256  # per op
-_REFUSED = 8  # of an op's first calls, after which no more are tried
+_REFUSED = 32  # calls of an op in a row, after which no more are tried
+_TRACE = 4  # as many of them as a trace that failed counts
 _FAILED = 4  # of one program, after which it is dropped
 _PLAIN = frozenset({int, bool, str, type(None), DType, Device})
 
@@ -96,11 +97,14 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
         cache.replays[key] = Replay()
         return NotImplemented
     if replay.refused:
+        cache.refused += 1
         return NotImplemented
     program = replay.program
     if program is None:
-        program = _traced(op, cache, replay, args, kwargs, tensors)
+        program = _traced(op, replay, args, kwargs, tensors)
         if program is None:
+            if replay.refused:
+                cache.refused += _TRACE
             return NotImplemented
     arrays: list[Any] = []
     for tensor in tensors:
@@ -114,6 +118,7 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
         replay.failed += 1
         replay.refused = replay.failed >= _FAILED
         return NotImplemented
+    cache.refused = 0
     if replay.key is not None:
         return _output(found, replay.key, replay.shape)
     outputs: list[Any] = []
@@ -173,7 +178,7 @@ def _output(array: Any, key: DispatchKey, shape: Any) -> Any:
 
 
 def _traced(
-    op: Op, cache: CallCache, replay: Replay, args: Any, kwargs: dict[str, Any], tensors: list[Any]
+    op: Op, replay: Replay, args: Any, kwargs: dict[str, Any], tensors: list[Any]
 ) -> Program | None:
     """Trace the call into `replay`, or note that it cannot be."""
     replay.refused = True  # until it is traced
@@ -209,7 +214,6 @@ def _traced(
         default.device = META
         program, told, result = trace_body(lambda: op.call(*given, **named), inputs, device)
     except Exception:
-        cache.refused += 1
         return None
     finally:
         default.device = before
@@ -218,7 +222,6 @@ def _traced(
         replay.refused = False
         return None
     if replay.told != told:
-        cache.refused += 1
         return None
     if isinstance(result, TensorBase):
         replay.key = dispatch_key(device, result._key.dtype)
