@@ -101,10 +101,8 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
         return NotImplemented
     program = replay.program
     if program is None:
-        program = _traced(op, replay, args, kwargs, tensors)
+        program = _traced(op, cache, replay, args, kwargs, tensors)
         if program is None:
-            if replay.refused:
-                cache.refused += _TRACE
             return NotImplemented
     arrays: list[Any] = []
     for tensor in tensors:
@@ -178,7 +176,7 @@ def _output(array: Any, key: DispatchKey, shape: Any) -> Any:
 
 
 def _traced(
-    op: Op, replay: Replay, args: Any, kwargs: dict[str, Any], tensors: list[Any]
+    op: Op, cache: CallCache, replay: Replay, args: Any, kwargs: dict[str, Any], tensors: list[Any]
 ) -> Program | None:
     """Trace the call into `replay`, or note that it cannot be."""
     replay.refused = True  # until it is traced
@@ -214,6 +212,7 @@ def _traced(
         default.device = META
         program, told, result = trace_body(lambda: op.call(*given, **named), inputs, device)
     except Exception:
+        cache.refused += _TRACE
         return None
     finally:
         default.device = before
@@ -222,6 +221,7 @@ def _traced(
         replay.refused = False
         return None
     if replay.told != told:
+        cache.refused += _TRACE
         return None
     if isinstance(result, TensorBase):
         replay.key = dispatch_key(device, result._key.dtype)

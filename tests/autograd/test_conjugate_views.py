@@ -79,10 +79,9 @@ def run(lib: Any, seed: int) -> Any:
         try:
             total.backward()
         except RuntimeError as error:
-            assert "inplace operation" in str(error)
-            return found, values, None
+            return found, values, str(error)
         values.append(leaf.grad.numpy().copy())
-    return found, values, True
+    return found, values, ""
 
 
 @pytest.mark.parametrize("part", range(SLICES))
@@ -95,8 +94,10 @@ def test_programs(part: int) -> None:
         assert theirs[0] == ours[0], message
         for wanted, found in zip(theirs[1], ours[1], strict=False):
             np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9, err_msg=message)
-        if theirs[2]:
-            assert ours[2], message
+        for error in (theirs[2], ours[2]):
+            assert not error or "inplace operation" in error, message
+        if not theirs[2]:
+            assert not ours[2], message
             assert len(theirs[1]) == len(ours[1])
             computed += 1
     assert computed > COUNT // SLICES // 3

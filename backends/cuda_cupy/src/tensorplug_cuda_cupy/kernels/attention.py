@@ -201,13 +201,13 @@ def _masked(scores: Any, mask: Any | None, is_causal: bool) -> tuple[Any, tuple[
         scores = cp.ascontiguousarray(cp.broadcast_to(scores, whole))
     own = mask.shape[:-2]
     shape = whole[-2:] if math.prod(own) == 1 else whole
-    if math.prod(own) == 1 and mask.ndim > 2:
-        mask = mask.reshape(mask.shape[-2:])
-    allows = mask.dtype == bool
-    mask = mask if allows else mask.astype(scores.dtype, copy=False)
-    mask = cp.ascontiguousarray(cp.broadcast_to(mask, shape))
+    given: Any = mask.reshape(mask.shape[-2:]) if math.prod(own) == 1 and mask.ndim > 2 else mask
+    allows = given.dtype == bool
+    if not allows:
+        given = given.astype(scores.dtype, copy=False)
+    given = cp.ascontiguousarray(cp.broadcast_to(given, shape))
     rows = np.int64(max(math.prod(shape[:-1]), 1))
-    masks = (mask, None) if allows else (None, mask)
+    masks = (given, None) if allows else (None, given)
     return scores, (*masks, rows, length, np.int32(0))
 
 
