@@ -54,6 +54,7 @@ class PrepareModuleInput(ParallelStyle):
 
     Examples
     --------
+    >>> from tensorplug.distributed.tensor import Replicate, Shard
     >>> plan = {
     ...     "attention": PrepareModuleInput(
     ...         input_layouts=Shard(1), desired_input_layouts=Replicate()
@@ -118,6 +119,7 @@ class PrepareModuleOutput(ParallelStyle):
 
     Examples
     --------
+    >>> from tensorplug.distributed.tensor import Replicate, Shard
     >>> plan = {
     ...     "head": PrepareModuleOutput(
     ...         output_layouts=Shard(-1), desired_output_layouts=Replicate()
@@ -166,6 +168,7 @@ class PrepareModuleInputOutput(ParallelStyle):
 
     Examples
     --------
+    >>> from tensorplug.distributed.tensor import Replicate, Shard
     >>> style = PrepareModuleInputOutput(
     ...     input_layouts=Shard(1),
     ...     desired_input_layouts=Replicate(),
@@ -222,6 +225,8 @@ class SequenceParallel(ParallelStyle):
 
     Examples
     --------
+    >>> from tensorplug.distributed.tensor import Shard
+    >>> from tensorplug.distributed.tensor.parallel import ColwiseParallel
     >>> plan = {"norm": SequenceParallel(), "up": ColwiseParallel(input_layouts=Shard(1))}
     >>> parallelize_module(block, mesh, plan)  # doctest: +SKIP
     """
