@@ -111,6 +111,16 @@ Steps = Iterable[Callable[[], object]]
 _called: Callable[[Steps], Iterator[object]] = partial(map, call)
 
 
+def steps_of(context: Context) -> tuple[Steps, Steps]:
+    """Return what a context of a thread calls at its beginning and end, for another one to call."""
+    changes = context._changes()
+    table = thread.__dict__
+    before = context._before(changes)
+    before["close"] = thread.close
+    end = partial(table.update, before)
+    return [partial(table.update, changes, close=end)], [end]
+
+
 class _OwnLeaver(io.IOBase):
     closed: Any = True  # pyright: ignore[reportIncompatibleMethodOverride]  nothing to do at its end
     close: Any = NOTHING

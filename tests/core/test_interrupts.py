@@ -28,14 +28,22 @@ from tensorplug.data.signals import signals_put_off
 from tensorplug.distributed.data_parallel import DistributedDataParallel
 from tensorplug.fx import tracer
 from tensorplug.nn.attention import SDPBackend, sdpa_kernel
+from tensorplug.nn.hooks import global_hooks
 from tensorplug.nn.utils import parametrize
 from tensorplug.nn.utils.stateless import _swapped
 from tensorplug.onnx import exporting
 from tensorplug.optim.swapping import swap_in_optimizer_params_and_state
 from tensorplug.testing.interrupts import Interrupts, chosen_points
 from tensorplug.testing.process_state import process_state
-from tensorplug.utils import checkpoint as checkpoints, model_summary
+from tensorplug.utils import (
+    _python_dispatch,
+    checkpoint as checkpoints,
+    flop_counter,
+    model_summary,
+)
 from tensorplug.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+from tensorplug.utils.flop_counter import FlopCounterMode
+from tensorplug.utils.module_tracker import ModuleTracker
 
 
 class Watch(layers.Layer):
@@ -87,7 +95,7 @@ def state():
     """Return what contexts of the tables below may change."""
     return process_state() | {
         "device": OneOfTwo.current[0],
-        "hooks": list(HOOKS),
+        "hooks": [list(HOOKS), list(global_hooks.forward), list(global_hooks.forward_pre)],
         "model": (
             MODEL.weight is WEIGHT,
             MODEL.training,
@@ -142,6 +150,11 @@ MODES = {
     "overrides.BaseTorchFunctionMode": tp.overrides.BaseTorchFunctionMode,
     "sparse.creation.check_sparse_tensor_invariants": tp.sparse.check_sparse_tensor_invariants,
     "utils.checkpoint._Setting": lambda: set_checkpoint_early_stop(False),
+    "utils._python_dispatch.BaseTorchDispatchMode": _python_dispatch.BaseTorchDispatchMode,
+    "utils._python_dispatch.TorchDispatchMode": _python_dispatch.TorchDispatchMode,
+    "utils._python_dispatch._disable_current_modes": _python_dispatch._disable_current_modes,
+    "utils.flop_counter.FlopCounterMode": lambda: FlopCounterMode(display=False),
+    "utils.flop_counter._Counting": lambda: flop_counter._Counting(FlopCounterMode()),
 }
 STATES = checkpoints._RandomStates()
 # The same of what concerns the process or an object.
@@ -159,9 +172,15 @@ MODES |= {
     ),
     "onnx.exporting._evaluated": lambda: exporting._evaluated(MODEL),
     "utils.checkpoint._RandomStates.restored": STATES.restored,
+    "utils.module_tracker.ModuleTracker": ModuleTracker,
     "utils.model_summary._Watch.hooked": lambda: model_summary._Watch(MODEL).hooked(),
 }
 OTHERS = {
+    "_streams.HostStream": "changes nothing",
+    "_streams.Stream": "changes nothing",
+    "distributed.coalescing._coalescing_manager": "its end waits for other processes",
+    "distributed.file_store.FileStore._locked": "a file",
+    "distributed.tcp_store._Server": "a server's sockets",
     "utils.benchmark.set_torch_threads": "how many threads kernels use, of the whole process",
     "autograd.gradcheck._moved": "writes elements to the inputs of a check, and puts them back",
     "autograd.grad_mode._Mode": "a base class",

@@ -97,7 +97,6 @@ def test_a_reduction_that_is_none():
         ("quantize_per_tensor", "bfloat16"),
         ("cudnn_convolution", "plugins"),
         ("sym_int", "plain ints"),
-        ("Stream", "tp.cuda.Stream"),
     ],
 )
 def test_a_name_that_is_not_there_says_why(name, why):

@@ -6,10 +6,11 @@ import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from math import prod
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from tensorplug.autograd.engine.backward_callbacks import running
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import OwnContext, Steps, steps_of
 from tensorplug.core.errors import warn
 from tensorplug.utils._python_dispatch import TorchDispatchMode
 from tensorplug.utils._pytree import tree_map
@@ -154,7 +155,7 @@ _PART_FORMULAS = {
 }
 
 
-class FlopCounterMode:
+class FlopCounterMode(OwnContext):
     """Counts the operations of products and convolutions in a ``with`` block, forward and backward.
 
     Parameters
@@ -197,7 +198,6 @@ class FlopCounterMode:
         }
         self.flop_registry = {**flop_registry, **own}
         self.mod_tracker = ModuleTracker()
-        self._mode: _Counting | None = None
 
     def get_total_flops(self) -> int:
         """Return the operations of all modules together."""
@@ -229,20 +229,15 @@ class FlopCounterMode:
         texts = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows]
         return "\n".join([texts[0], "  ".join("-" * width for width in widths), *texts[1:]])
 
-    def __enter__(self) -> Self:
+    def _steps(self) -> tuple[Steps, Steps]:
         self.flop_counts.clear()
-        self.mod_tracker.__enter__()
-        self._mode = _Counting(self)
-        self._mode.__enter__()
-        return self
+        tracked, untracked = self.mod_tracker._steps()
+        counted, uncounted = steps_of(_Counting(self))
+        shown = [self._show] if self.display else []
+        return [*tracked, *counted], [*uncounted, *untracked, *shown]
 
-    def __exit__(self, *exc: object) -> None:
-        if self._mode is not None:
-            self._mode.__exit__(*exc)
-            self._mode = None
-        self.mod_tracker.__exit__()
-        if self.display:
-            print(self.get_table())  # noqa: T201
+    def _show(self) -> None:
+        print(self.get_table())  # noqa: T201
 
     def _count(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
         packet = func.overloadpacket

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any, Self
+from functools import partial
+from operator import setitem
+from typing import Any
 
 from tensorplug.autograd.graph import register_multi_grad_hook
+from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.core import Tensor
-from tensorplug.nn.modules.module import (
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-)
+from tensorplug.core.contexts import OwnContext, Steps
+from tensorplug.nn.hooks import global_hooks
 from tensorplug.utils._pytree import tree_leaves
 
 __all__ = ["ModuleTracker"]
 
 
-class ModuleTracker:
+class ModuleTracker(OwnContext):
     """Knows, within a ``with`` block, which modules are running.
 
     Attributes
@@ -80,14 +81,18 @@ class ModuleTracker:
         self.parents.clear()
         self.parents.add("Global")
 
-    def __enter__(self) -> Self:
-        self._handles += [
-            register_module_forward_pre_hook(self._before),
-            register_module_forward_hook(self._after),
+    def _steps(self) -> tuple[Steps, Steps]:
+        places: list[tuple[Any, Any]] = [
+            (global_hooks.forward_pre, self._before),
+            (global_hooks.forward, self._after),
         ]
-        return self
+        handles = [(hooks, RemovableHandle(hooks).id, hook) for hooks, hook in places]
+        return (
+            [partial(setitem, hooks, key, hook) for hooks, key, hook in handles],
+            [*[partial(hooks.pop, key, None) for hooks, key, _ in handles], self._forget],
+        )
 
-    def __exit__(self, *exc: object) -> None:
+    def _forget(self) -> None:
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
