@@ -16,6 +16,7 @@ from ..device.device import META, Device, default
 from ..device.dtypes import DType
 from ..device.meta import MetaArray
 from ..tensor.base import TRACKED, TensorBase, new_tensor
+from ..tensor.shapes import contiguous_strides
 from .call_cache import CallCache
 from .keys import DispatchKey, dispatch_key
 from .op import Op
@@ -107,7 +108,10 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
     arrays: list[Any] = []
     for tensor in tensors:
         array = tensor._array
-        if program.reads_layout and not tensor._key.runtime.is_contiguous(array):
+        # Where a size is 1 strides tell more than whether an array is contiguous.
+        if program.reads_layout and tuple(tensor._key.runtime.strides(array)) != contiguous_strides(
+            tensor._shape
+        ):
             return NotImplemented
         arrays.append(array)
     try:

@@ -14,6 +14,7 @@ from tensorplug_cuda_cupy._plugin import CudaPlugin
 from tensorplug_cuda_cupy.runtime import availability
 from tensorplug_cuda_cupy.runtime.runtime import CudaRuntime
 
+SOURCES = Path(__file__).parents[1] / "src"
 DRIVER_IS_THERE = availability.missing_driver() is None
 
 
@@ -114,9 +115,7 @@ assert "cupy" not in sys.modules
 @pytest.mark.skipif(DRIVER_IS_THERE, reason="there is a driver on this machine")
 def test_a_program_on_a_machine_without_a_gpu():
     """It is told what is missing, sees no warning, and does not wait for CuPy to be imported."""
-    sources = Path(__file__).parents[1] / "src"
-
-    command = [sys.executable, "-c", f"import sys; sys.path.append({str(sources)!r})\n{PROGRAM}"]
+    command = [sys.executable, "-c", f"import sys; sys.path.append({str(SOURCES)!r})\n{PROGRAM}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -125,22 +124,24 @@ def test_a_program_on_a_machine_without_a_gpu():
 
 
 @pytest.mark.skipif(DRIVER_IS_THERE, reason="there is a driver on this machine")
-def test_devices_and_doctor_say_it(capsys):
-    from tensorplug.cli import main
+def test_devices_and_doctor_say_it():
+    """In a process of its own: a plugin that tests have registered and taken away again is told apart."""
+    program = f"""
+import sys
+sys.path.append({str(SOURCES)!r})
+import tensorplug as tp
+from tensorplug.cli import main
+if not any(found.device == "cuda" for found in tp.plugins.installed()):
     from tensorplug_cuda_cupy import plugin
-
-    registered = (
-        tp.plugins.record_of(plugin.name) is not None if hasattr(tp.plugins, "record_of") else False
+    tp.plugins.register(plugin)
+assert main(["devices"]) == 0
+print("---")
+assert main(["doctor"]) == 0
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
-    installed = any(found.device == "cuda" for found in tp.plugins.installed())
-    if not (registered or installed):
-        tp.plugins.register(plugin)
-    try:
-        assert main(["devices"]) == 0
-        text = capsys.readouterr().out
-        assert "CuPy is not installed" in text or "no NVIDIA driver" in text
-        assert main(["doctor"]) == 0
-        assert "cuda_cupy" in capsys.readouterr().out
-    finally:
-        if not (registered or installed):
-            tp.plugins.unregister(plugin.name)
+    assert done.returncode == 0, done.stderr
+    devices, doctor = done.stdout.split("---\n")
+    assert "CuPy is not installed" in devices or "no NVIDIA driver" in devices
+    assert "cuda_cupy" in doctor

@@ -52,8 +52,8 @@ def test_a_graph_is_made_once(monkeypatch):
         def execute(self, bound, workspace, handle):
             ran.append((sorted(bound.values()), workspace, handle))
 
-    def built(kind, handle, given, options, exact):
-        made.append((kind, exact))
+    def built(kind, handle, given, options, exact, repeatable):
+        made.append((kind, exact, repeatable))
         return cudnn_graphs._Graph(Graph(), ("x", "w", "y"), 64)
 
     def on_device(array):
@@ -72,6 +72,6 @@ def test_a_graph_is_made_once(monkeypatch):
     for _ in range(2):
         assert cudnn_graphs.convolve("conv_fprop", *given, OPTIONS)
     assert cudnn_graphs.convolve("conv_fprop", *given, OPTIONS._replace(stride=(1, 1)))
-    assert made == [("conv_fprop", True)] * 2
+    assert made == [("conv_fprop", True, False)] * 2
     assert len(ran) == 3
     assert ran[0] == (sorted(array.data.ptr for array in given), 7, "handle")
