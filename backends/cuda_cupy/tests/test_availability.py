@@ -92,6 +92,7 @@ def test_no_kernels_without_a_device(monkeypatch):
 PROGRAM = """
 import sys, warnings
 warnings.simplefilter("error")
+import tensorplug as tp
 from tensorplug.plugin import DeferredKernels
 if not any(found.device == "cuda" for found in tp.plugins.installed()):
     import tensorplug_cuda_cupy
@@ -127,6 +128,7 @@ def test_devices_and_doctor_say_it():
     program = f"""
 import sys
 sys.path.append({str(SOURCES)!r})
+import tensorplug as tp
 from tensorplug.cli import main
 if not any(found.device == "cuda" for found in tp.plugins.installed()):
     from tensorplug_cuda_cupy import plugin
