@@ -108,11 +108,11 @@ class PlannedCall:
 
     def note_call(self, source: Any, args: tuple[Any, ...]) -> None:
         """Note the call that the plan is of, with its arguments after the tensor, at most four."""
-        self.key = source._key
         self.given = source._shape
         found = [tuple(arg) if isinstance(arg, (tuple, list)) else arg for arg in args]
         found += [ABSENT] * (4 - len(found))
         self.first, self.second, self.third, self.fourth = found
+        self.key = source._key  # at last: other threads take a plan with a key for whole
 
     def is_of(self, source: Any, first: Any, second: Any, third: Any, fourth: Any) -> bool:
         """Return whether a call is like the one that the plan is of."""

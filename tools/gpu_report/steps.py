@@ -58,7 +58,9 @@ def steps(options: argparse.Namespace) -> Iterator[Step]:
     hosted = ["-p", "cuda_on_host.plugin"] if options.hosted else []
     workers = str(options.workers or min(14, os.cpu_count() or 1))
     pytest = [python, "-m", "pytest", "-q", *hosted, "-p", "gpu_report.recorder"]
-    yield Step("smoke", "smoke", [python, "-m", "gpu_report.smoke"], most=180)
+    yield Step(
+        "smoke", "smoke", [python, "-m", "gpu_report.smoke"], most=900 if options.hosted else 180
+    )
     yield Step(
         "tests", "tests", [*pytest, "-n", workers, str(BACKEND / "tests")], tests="tests.jsonl"
     )
