@@ -19,6 +19,7 @@ cdef class CachedCall:
 cdef class PlannedCall:
     cdef public DispatchKey key
     cdef public object given, first, second, third, fourth, recording
+    cdef public PlannedCall following
 
     cdef bint is_of(self, TensorBase source, object first, object second, object third, object fourth)
 
@@ -48,6 +49,10 @@ cdef class CallCache:
     cdef public dict calls, replays
     cdef public PlannedCall latest
     cdef public Py_ssize_t missed, refused
+
+
+@cython.locals(before=PlannedCall)
+cpdef note_latest(CallCache cache, PlannedCall plan)
 
 
 @cython.locals(parts=list, tensor=TensorBase)

@@ -96,15 +96,18 @@ class PlannedCall:
         The arguments after it: ints, tuples of them, None; `ABSENT` for those that were not given.
     recording : object
         The gradient layer's own: how such a call is recorded.
+    following : PlannedCall or None
+        What served the op's next call when it was another one: programs repeat their calls in turn.
     """
 
-    __slots__ = ("first", "fourth", "given", "key", "recording", "second", "third")
+    __slots__ = ("first", "following", "fourth", "given", "key", "recording", "second", "third")
 
     def __init__(self) -> None:
         self.key: DispatchKey | None = None
         self.given: tuple[int, ...] = ()
         self.first = self.second = self.third = self.fourth = ABSENT
         self.recording: Any = None
+        self.following: PlannedCall | None = None
 
     def note_call(self, source: Any, args: tuple[Any, ...]) -> None:
         """Note the call that the plan is of, with its arguments after the tensor, at most four."""
@@ -233,11 +236,21 @@ _caches: list[CallCache] = []
 _KEPT = 512
 
 
+def note_latest(cache: CallCache, plan: PlannedCall) -> None:
+    """Note the plan that served the latest call of a view op, behind the one before."""
+    before = cache.latest
+    if before is not None and before is not plan:
+        before.following = plan
+    cache.latest = plan
+
+
 def clear_call_caches() -> None:
     """Clear the caches of all ops; a default or a kernel that they depend on has changed."""
     for cache in _caches:
         cache.calls.clear()
-        cache.latest = None
+        plan, cache.latest = cache.latest, None
+        while plan is not None:  # plans may follow each other in a circle
+            plan.following, plan = None, plan.following
         cache.replays.clear()
         cache.refused = 0
 

@@ -1,7 +1,7 @@
 cimport cython
 
 from .arguments cimport plain_arguments
-from .call_cache cimport CallCache, PlannedCall, ViewPlan, ViewPlans, store_plan
+from .call_cache cimport CallCache, PlannedCall, ViewPlan, ViewPlans, note_latest, store_plan
 from .composite_calls cimport call_overridden, run_decomposition
 from .execution cimport execute, note_shown, note_together, verify
 from .keys cimport DispatchKey

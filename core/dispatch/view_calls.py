@@ -11,7 +11,7 @@ from typing import Any
 
 from ..tensor.base import TRACKED, Storage, TensorBase, new_tensor
 from .arguments import plain_arguments
-from .call_cache import ABSENT, CallCache, PlannedCall, ViewPlan, ViewPlans, store_plan
+from .call_cache import ABSENT, CallCache, PlannedCall, ViewPlan, ViewPlans, note_latest, store_plan
 from .composite_calls import call_overridden, run_decomposition
 from .dispatcher import rescued
 from .execution import execute, note_shown, note_together, shown_views, verify
@@ -20,9 +20,9 @@ from .state import dispatch_state
 
 
 def show_again(op: Op, input: Any, first: Any, second: Any, third: Any, fourth: Any) -> Any:
-    """Return what a call comes to that is like the latest one of a view op, and None of any other call.
+    """Return what a call comes to that is like the latest one of an op, or like what followed that.
 
-    Arguments that are not given are `ABSENT`; no layer is active.
+    None of any other call. Arguments that are not given are `ABSENT`; no layer is active.
     """
     known: CallCache = op.plans
     planned = known.latest
@@ -30,7 +30,10 @@ def show_again(op: Op, input: Any, first: Any, second: Any, third: Any, fourth: 
         return None
     source = input
     if not planned.is_of(source, first, second, third, fourth):
-        return None
+        planned = planned.following
+        if planned is None or not planned.is_of(source, first, second, third, fourth):
+            return None
+        known.latest = planned
     try:
         return _followed(planned, source)
     except Exception as error:
@@ -64,7 +67,7 @@ def call_view(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str,
             return _run(op, cache, args, kwargs)
         return _run_and_plan(op, known, cache, key, args, kwargs)
     if planned.key is not None:
-        known.latest = planned
+        note_latest(known, planned)
     return made
 
 
@@ -207,7 +210,7 @@ def _run_and_plan(
             latest = store_plan(known, key, plans)
         if latest is not None and not kwargs and len(args) < 6:
             latest.note_call(source, args[1:])
-            known.latest = latest
+            note_latest(known, latest)
     return result
 
 
