@@ -23,9 +23,9 @@ from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Buffer, Module, Parameter
 
-from .capture import Recorder, Uncapturable, source_line
+from .capture import Recorder, Uncapturable, memory_of, share, source_line
 from .entries import Entry
-from .graph import Graph
+from .graph import Graph, values_in
 from .guards import Watch, has_state
 from .ops import Unexpected
 from .symbolic import Dynamic
@@ -113,11 +113,17 @@ class Compiled:
         entries = self._entries.setdefault(key, [])
         recorded = layers.recording.enabled
         for entry in entries:
-            if entry.holds():
+            if entry.holds(tensors):
                 try:
                     result = entry.run(tensors, recorded)
                 except Unexpected:
                     continue
+                except Exception as error:
+                    if self._fullgraph or not entry.undo():
+                        raise
+                    self._note(Break(f"a graph raised {type(error).__name__}: {error}", ""))
+                    self._eager_calls += 1
+                    return self._function(*args, **kwargs)
                 self._calls += 1
                 return result
         if len(entries) >= LIMIT:
@@ -130,9 +136,7 @@ class Compiled:
 
     def _key(self, args: Any, kwargs: dict[str, Any], tensors: list[Any]) -> Any:
         """Return what calls alike have in common, and collect the tensors; None if that cannot be told."""
-        parts: list[Any] = [
-            thread.enabled, thread.inference, get_default_dtype(), default_device(),
-        ]  # fmt: skip
+        parts: list[Any] = _modes()
         try:
             parts += [_part(value, tensors) for value in args]
             for name, value in kwargs.items():
@@ -166,6 +170,7 @@ class Compiled:
         for number, tensor in enumerate(tensors):
             recorder.add(f"input{number or ''}", tensor, "input")
         watch = Watch()
+        recorder.owners = watch.owners
         watch.add(function, "self")
         given = Watch()  # that a later call's are alike the key says
         given.add((args, kwargs), "an argument")
@@ -173,12 +178,19 @@ class Compiled:
             if has_state(value) and not isinstance(value, TensorBase):
                 recorder.add_state(value)
                 watch.add(value, "an argument")
+        modes = _modes()
         with watch.watching(lambda: recorder.inside), recorder.active():
             result = function(*args, **kwargs)
         self._captures += 1
         given.settle()
         watch.effects += given.effects
-        entry = self._entry(recorder, watch, result)
+        if _modes() != modes:
+            watch.effects.append("changes the default dtype or device, or what is recorded")
+        if any([share(tensor, other) for tensor in tensors for other in watch.tensors.values()]):
+            # Another call of the kind need not.
+            self._note(Break("an argument shows memory of state", ""))
+            return result
+        entry = self._entry(recorder, watch, tensors, result)
         if isinstance(entry, Break):
             self._stay_eager(key, entry)
         else:
@@ -186,10 +198,15 @@ class Compiled:
             self._dynamic.add(entry.graph)
         return result
 
-    def _entry(self, recorder: Recorder, watch: Watch, result: Any) -> Entry | Break:
+    def _entry(
+        self, recorder: Recorder, watch: Watch, tensors: list[Any], result: Any
+    ) -> Entry | Break:
         if recorder.ended is not None:
             return Break(recorder.ended.reason, recorder.ended.source)
         watch.settle()
+        changes = recorder.changes()
+        if changes:
+            watch.effects.append(changes)
         if watch.effects:
             return Break(f"the program {watch.effects[0]}", "")
         leaves, tree = tree_flatten(result)
@@ -197,6 +214,10 @@ class Compiled:
             if type(leaf) not in (Tensor, Parameter, Buffer):
                 if isinstance(leaf, TensorBase) or not isinstance(leaf, _PLAIN):
                     return Break(f"the program returns a {type(leaf).__name__}", "")
+            elif leaf.is_inference() and not thread.inference:
+                return Break("the program returns a tensor of inference mode", "")
+            elif leaf.requires_grad and not recorder.recorded and id(leaf) not in recorder.inputs:
+                return Break("the program records gradients where its caller does not", "")
             elif recorder.shows_input(leaf):
                 return Break("the program returns a view of an argument or of state", "")
         try:
@@ -215,7 +236,10 @@ class Compiled:
             for position, leaf in enumerate(leaves)
             if id(leaf) in recorder.inputs
         }
-        return Entry(graph, watch, tree, same, shared)
+        memory = memory_of(values_in(graph.result), recorder.shown())
+        known = {id(tensor) for tensor in graph.state.values()} | set(watch.tensors)
+        fixed = {n: tensor for n, tensor in enumerate(tensors) if id(tensor) in known}
+        return Entry(graph, watch, tree, same, shared, memory, fixed)
 
     def explain(self) -> Explanation:
         """Return what was captured so far, and what was not, and why."""
@@ -231,6 +255,10 @@ class Compiled:
         )  # fmt: skip
 
 
+def _modes() -> list[Any]:
+    return [thread.enabled, thread.inference, get_default_dtype(), default_device()]
+
+
 class _Unknown(Exception):
     """An argument whose meaning a key cannot hold."""
 
@@ -239,17 +267,19 @@ def _part(value: Any, tensors: list[Any]) -> Any:
     kind = type(value)
     if kind in (Tensor, Parameter, Buffer):
         for number, other in enumerate(tensors):
-            if other is value or (value._storage is not None and other._storage is value._storage):
-                if other is not value:
-                    raise _Unknown("two arguments show the same memory")
+            if other is value:
                 tensors.append(value)
                 return ("again", number)
+            if share(value, other):
+                raise _Unknown("two arguments show the same memory")
         tensors.append(value)
-        key = value._key
-        array = value._array
+        key, array, shape = value._key, value._array, value._shape
         runtime = key.runtime
-        layout = None if runtime.is_contiguous(array) else runtime.strides(array)
-        return (key, value._shape, layout, value.requires_grad)
+        # Along a size of 1 steps may be any.
+        plain = 1 not in shape and runtime.is_contiguous(array)
+        layout = None if plain else runtime.strides(array)
+        own = tuple([(name, _part(item, tensors)) for name, item in vars(value).items()])
+        return (kind, key, shape, layout, value.requires_grad, *own)
     if kind in _HASHABLE:
         return (kind, repr(value) if kind is float or kind is complex else value)
     if kind is tuple or kind is list:
@@ -285,8 +315,8 @@ def _draws_before_reading(graph: Graph) -> bool:
 def _described(key: Any) -> str:
     parts = []
     for part in key[4:]:
-        if isinstance(part, tuple) and len(part) == 4 and hasattr(part[0], "dtype"):
-            parts.append(f"{part[0].dtype.name}{list(part[1])}")
+        if isinstance(part, tuple) and len(part) >= 5 and hasattr(part[1], "dtype"):
+            parts.append(f"{part[1].dtype.name}{list(part[2])}")
         else:
             parts.append(str(part))
     return ", ".join(parts) + ("" if key[0] else ", without recording")
