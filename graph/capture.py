@@ -23,6 +23,8 @@ from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op import Delegated, Op
 from tensorplug.core.tensor.base import TensorBase, version_of
+from tensorplug.core.tensor.layout import is_dense
+from tensorplug.core.tensor.shapes import contiguous_strides
 from tensorplug.nn import Buffer, Parameter
 
 from .graph import (
@@ -222,6 +224,8 @@ class Recorder(Layer):
             self._noted(op, args, kwargs, result, before)
         except Uncapturable as error:
             self._end(error)
+        except Exception as error:  # the program itself runs
+            self._end(Uncapturable(f"{op.name}() is not captured: {error}", source_line()))
         return result
 
     def _noted(
@@ -384,6 +388,11 @@ class Recorder(Layer):
                 node.result = self.graph.add_output(node, target)
                 value = node.output
             value.device = target._key.device
+            strides = target._key.runtime.strides(target._array)
+            dense = id(target) not in self.views and is_dense(target._shape, strides)
+            if op.random and dense and strides != contiguous_strides(target._shape):
+                node = self._node(known_op("clone_strided"), (value, strides))
+                value = node.result = self.graph.add_output(node, target)
             self._write(target, value)
 
     # --- values ---
@@ -413,7 +422,13 @@ class Recorder(Layer):
             self._keep(tensor, node.output)
             self._show(tensor, same, ("graph.detach", (), None))
             return node.output
-        if any([share(tensor, t) for number, t in self.kept.items() if number not in self.inputs]):
+        if any(
+            [
+                share(tensor, t)
+                for number, t in self.kept.items()
+                if number not in self.inputs or number in self.written
+            ]
+        ):
             self._refuse("a tensor shows memory of another one, and no op says how")
         return self.add("constant", tensor, "constant")
 
@@ -422,8 +437,14 @@ class Recorder(Layer):
         self.seen[id(tensor)] = self.writes.setdefault(id(self._root(source)), 0)
 
     def _is_shown(self, tensor: Any) -> bool:
-        """Return whether a tensor is a view, or has one."""
-        return id(tensor) in self.views or any([v.source is tensor for v in self.views.values()])
+        """Return whether a tensor is a view, has one, or is the caller's."""
+        number = id(tensor)
+        return (
+            number not in self.values
+            or number in self.inputs
+            or number in self.views
+            or any([view.source is tensor for view in self.views.values()])
+        )
 
     def _root(self, tensor: Any) -> Any:
         """Return the tensor whose memory one shows, itself if it is no view."""
@@ -448,6 +469,14 @@ class Recorder(Layer):
         value = self.values[id(tensor)] = node.outputs[number or 0]
         self.seen[id(tensor)] = self.writes[id(self._root(tensor))]
         return value
+
+    def _shown_again(self, tensor: Any) -> Value:
+        """Return what a result stands for: of a view that was written the view, not what was written."""
+        value = self.value_of(tensor)
+        view = self.views.get(id(tensor))
+        if view is None or view.how is None or value in self.shown():
+            return value
+        return self._show_again(tensor)
 
     def _write(self, target: Any, value: Value) -> None:
         """Have a tensor, and what shows its memory, stand for a new value."""
@@ -492,7 +521,11 @@ class Recorder(Layer):
 
     def shown(self) -> set[Value]:
         """Return the values of tensors that show memory of others."""
-        return {self.values[number] for number in self.views}
+        return {
+            value
+            for value, view in [(self.values[n], view) for n, view in self.views.items()]
+            if view.how is None or (value.node is not None and value.node.op.name == view.how[0])
+        }
 
     def shows_input(self, tensor: Any) -> bool:
         """Return whether a tensor that is no input shows the memory of one."""
@@ -529,7 +562,7 @@ class Recorder(Layer):
     def finished(self, result: Any) -> Graph:
         """Return the graph, given what the program returned."""
         with layers.isolated():
-            self.graph.result = map_leaves(result, self.value_of)
+            self.graph.result = map_leaves(result, self._shown_again)
             self.graph.writes = [
                 (self.inputs[number], self.value_of(tensor))
                 for number, tensor in self.written.items()

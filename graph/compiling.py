@@ -25,7 +25,7 @@ from tensorplug.nn import Buffer, Module, Parameter
 
 from .capture import Recorder, Uncapturable, memory_of, share, source_line
 from .entries import Entry
-from .graph import Graph, values_in
+from .graph import Graph, Value, values_in
 from .guards import Watch, has_state
 from .ops import Unexpected
 from .symbolic import Dynamic
@@ -36,6 +36,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: How many graphs one kind of arguments may have, by what the program reads and depends on.
 LIMIT = 8
+#: How many calls of a kind may change Python state before those calls stay eager.
+_SETTLING = 3
+_CHANGES = "the program changes "
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), DType, Device)
 
 
@@ -97,6 +100,8 @@ class Compiled:
         self._enabled = enabled
         self._entries: dict[Any, list[Entry]] = {}
         self._eager: dict[Any, Break] = {}
+        # How often calls of a kind changed Python state: what is set up in the first ones stays then.
+        self._unsettled: dict[Any, int] = {}
         self._breaks: list[Break] = []
         self._captures = self._calls = self._eager_calls = 0
 
@@ -191,6 +196,11 @@ class Compiled:
             self._note(Break("an argument shows memory of state", ""))
             return result
         entry = self._entry(recorder, watch, tensors, result)
+        if isinstance(entry, Break) and entry.reason.startswith(_CHANGES):
+            self._unsettled[key] = self._unsettled.get(key, 0) + 1
+            if self._unsettled[key] < _SETTLING:
+                self._note(entry)
+                return result
         if isinstance(entry, Break):
             self._stay_eager(key, entry)
         else:
@@ -229,6 +239,9 @@ class Compiled:
         graph.remove_unused()
         if _draws_before_reading(graph):
             return Break("the program draws random numbers before it reads data", "")
+        views = recorder.shown()
+        if _is_apart(leaves, graph.result, views):
+            return Break("the program returns views of memory that it has written", "")
         shared = recorder.shared(leaves, graph.result)
         numbers = {value: number for number, value in enumerate(graph.inputs)}
         same = {
@@ -236,7 +249,7 @@ class Compiled:
             for position, leaf in enumerate(leaves)
             if id(leaf) in recorder.inputs
         }
-        memory = memory_of(values_in(graph.result), recorder.shown())
+        memory = memory_of(values_in(graph.result), views)
         known = {id(tensor) for tensor in graph.state.values()} | set(watch.tensors)
         fixed = {n: tensor for n, tensor in enumerate(tensors) if id(tensor) in known}
         return Entry(graph, watch, tree, same, shared, memory, fixed)
@@ -294,6 +307,17 @@ def _part(value: Any, tensors: list[Any]) -> Any:
 
 
 _HASHABLE = frozenset(_PLAIN)
+
+
+def _is_apart(tensors: list[Any], values: list[Any], views: set[Value]) -> bool:
+    """Return whether two results show one memory, and what they stand for does not."""
+    known: dict[int, frozenset[str]] = {}
+    for tensor, value in zip(tensors, values, strict=True):
+        if isinstance(tensor, TensorBase) and tensor._storage is not None:
+            memory = memory_of([value], views)
+            if known.setdefault(id(tensor._storage), memory) != memory:
+                return True
+    return False
 
 
 def _gradients(entries: list[Entry]) -> str:

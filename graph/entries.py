@@ -71,7 +71,7 @@ class Entry:
         ]
 
     def holds(self, tensors: list[Any]) -> bool:
-        """Return whether the state that the graph was captured with is as it was, and no argument is state."""
+        """Return whether state is as it was when the graph was captured, and no argument is state."""
         if any([tensors[number] is not tensor for number, tensor in self.fixed.items()]):
             return False
         given: list[Any] = []

@@ -19,8 +19,8 @@ def optimize(
 ) -> tuple[Graph, list[Any]]:
     """Return a graph that computes the same with less, and of which state it holds the present values.
 
-    Inputs that stay keep their names. Of the state `shown`, by name, no values are held. The values `returned`
-    are those whose memory results show.
+    Inputs that stay keep their names. Of the state `shown`, by name, no values are held. Results show
+    memory of the values `returned`.
     """
     made = graph.copy()
     merge_common(made, returned)

@@ -163,7 +163,7 @@ class CompiledNode(MultiNode):
         raise AttributeError(f"{self.name()!r} has no attribute {name!r}")
 
     def release(self) -> None:
-        """Drop what was saved, once all results had their gradients: in eager they are graphs of their own."""
+        """Drop what was saved, once all results had gradients: each may be differentiated by itself."""
         self.done |= self.arrived
         if len(self.done) < len(self.outputs):
             return
