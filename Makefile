@@ -253,7 +253,7 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	@touch $@
 
 $(VENV)/.mpi: $(VENV)/.dev backends/dist_mpi/pyproject.toml
-	$(VENV)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation --editable backends/dist_mpi
+	$(VENV)/bin/python $(PIP_INSTALL) --no-deps --editable backends/dist_mpi
 	$(VENV)/bin/python $(PIP_INSTALL) mpich || echo 'mpich cannot be installed: going on without'
 	@touch $@
 
@@ -306,7 +306,7 @@ $(WORLD)-torch/.torch: tests/world/requirements.txt | $(WORLD)-torch/.made
 $(OLDEST)/.oldest: pyproject.toml requirements.txt | $(OLDEST)/.made
 	sed 's/ *#.*//; s/>=/==/' requirements.txt | \
 	    xargs $(OLDEST)/bin/python $(PIP_INSTALL) hypothesis pytest pytest-xdist 'setuptools>=77'
-	TENSORPLUG_PURE=1 $(OLDEST)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	TENSORPLUG_PURE=1 $(OLDEST)/bin/python $(PIP_INSTALL) --no-deps --editable .
 	@touch $@
 
 # CuPy without the toolkit's libraries, of which only the compiler is needed here.
