@@ -20,7 +20,7 @@ __all__ = ["pad"]
 
 
 def _canonical_pad(
-    input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None
+    input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None
 ) -> Any:
     tensor(input, "pad")
     sizes = tuple([int(size) for size in pad])
