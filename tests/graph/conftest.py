@@ -26,8 +26,7 @@ def run(program: Callable[[Any], Any], wrap: Callable[[Any], Any]) -> list[Any]:
     tp.manual_seed(0)
     seen: list[Any] = []
     try:
-        for shown in program(wrap):
-            seen.append(facts(shown))
+        seen.extend(facts(shown) for shown in program(wrap))
     except (RuntimeError, TypeError, ValueError, IndexError) as error:
         seen.append(f"{type(error).__name__}: {error}"[:300])
     return seen
