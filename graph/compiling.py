@@ -28,6 +28,7 @@ from .entries import Entry
 from .graph import Graph, Value, values_in
 from .guards import Watch, has_state
 from .ops import Unexpected
+from .parts import Parts, children, outermost
 from .symbolic import Dynamic
 
 __all__ = ["Break", "Compiled", "Explanation", "OptimizedModule", "compile"]
@@ -104,6 +105,9 @@ class Compiled:
         self._unsettled: dict[Any, int] = {}
         self._breaks: list[Break] = []
         self._captures = self._calls = self._eager_calls = 0
+        # The modules that the program reaches, and those compiled each by itself.
+        self._reached: list[Module] = []
+        self._parts: Parts | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
@@ -114,7 +118,7 @@ class Compiled:
         key = self._key(args, kwargs, tensors)
         if key is None or key in self._eager:
             self._eager_calls += 1
-            return self._function(*args, **kwargs)
+            return self._in_parts(args, kwargs)
         entries = self._entries.setdefault(key, [])
         recorded = layers.recording.enabled
         for entry in entries:
@@ -133,7 +137,7 @@ class Compiled:
                 return result
         if len(entries) >= LIMIT:
             self._stay_eager(key, Break(f"{LIMIT} graphs hold for no such call", ""))
-            return self._function(*args, **kwargs)
+            return self._in_parts(args, kwargs)
         return self._capture(key, args, kwargs, tensors)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -164,6 +168,17 @@ class Compiled:
         self._eager[key] = found
         self._entries.pop(key, None)
         self._eager_calls += 1
+
+    def _in_parts(self, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Run the function as it is, its modules compiled each by itself."""
+        if self._parts is None:
+            owner = getattr(self._function, "__self__", self._function)
+            modules = children(owner) if isinstance(owner, Module) else outermost(self._reached)
+            self._parts = Parts(
+                modules, lambda forward: Compiled(forward, False, self._dynamic.wanted, True)
+            )
+        with self._parts.running():
+            return self._function(*args, **kwargs)
 
     def _capture(self, key: Any, args: Any, kwargs: dict[str, Any], tensors: list[Any]) -> Any:
         """Run the function and note what it does."""
@@ -203,6 +218,7 @@ class Compiled:
                 return result
         if isinstance(entry, Break):
             self._stay_eager(key, entry)
+            self._reached = watch.modules()
         else:
             self._entries.setdefault(key, []).append(entry)
             self._dynamic.add(entry.graph)
@@ -262,10 +278,17 @@ class Compiled:
                 (_described(key), entries) for key, entries in self._entries.items()
             )
         ]
-        return Explanation(
+        found = Explanation(
             self._dynamic.graphs(), guards, list(self._breaks),
             self._captures, self._calls, self._eager_calls,
         )  # fmt: skip
+        for part in () if self._parts is None else self._parts.compiled:
+            other = part.explain()
+            found = Explanation(
+                found.graphs + other.graphs, found.guards + other.guards, found.breaks + other.breaks,
+                found.captures + other.captures, found.calls + other.calls, found.eager,
+            )  # fmt: skip
+        return found
 
 
 def _modes() -> list[Any]:
