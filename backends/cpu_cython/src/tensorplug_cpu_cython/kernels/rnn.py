@@ -68,7 +68,7 @@ def _weight_gradient(g_own: Array, before: Array) -> Array:
 def lstm_layer(inputs: Sequence[Array], reverse: bool) -> tuple[Array, Array, Array]:
     """Return the hidden and the cell states, and the state's part of the gates, of all steps."""
     gates, weight, hidden, cell = inputs
-    steps, n, h = len(gates), *hidden.shape
+    steps, (n, h) = len(gates), hidden.shape
     output, states, own = (empty((steps, n, size), gates.dtype) for size in (h, h, 4 * h))
     for t in _order(steps, reverse):
         _multiply(hidden, weight.T, own[t])
@@ -108,7 +108,7 @@ def lstm_layer_backward(
 def gru_layer(inputs: Sequence[Array], reverse: bool) -> tuple[Array, Array]:
     """Return the states, and the state's part of the gates, of all steps."""
     gates, weight, hidden, bias = inputs
-    steps, n, h = len(gates), *hidden.shape
+    steps, (n, h) = len(gates), hidden.shape
     output, own = (empty((steps, n, size), gates.dtype) for size in (h, 3 * h))
     bias = np.ascontiguousarray(bias)
     for t in _order(steps, reverse):
