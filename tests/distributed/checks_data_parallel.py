@@ -365,6 +365,9 @@ def check_uneven_inputs():
         if rank == size - 1:  # in its last iteration it was alone
             expected = float(size) / (size if initial else 1)
             assert model.module.weight.grad.tolist() == [[expected] * 3]
+        model.zero_grad()  # afterwards the divisor is that of all again
+        (model(tp.ones(1, 3, dtype=tp.float64)).sum() * (rank + 1)).backward()
+        assert model.module.weight.grad.tolist() == [[(size + 1) / 2] * 3]
     # several that join together
     model = DistributedDataParallel(network())
     optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=tp.optim.Adam, lr=1e-2)
