@@ -122,6 +122,40 @@ def check_groups_are_split():
         raises(ValueError, words, lambda ranks=ranks: dist.split_group(split_ranks=ranks))
 
 
+def check_groups_that_only_their_members_make():
+    """Members alone call it, so often as they like; what all make afterwards is found by all."""
+    size, rank = dist.get_world_size(), dist.get_rank()
+    for _ in range(rank):  # by each a different number of times
+        alone = dist.new_group([rank], use_local_synchronization=True)
+        assert dist.get_process_group_ranks(alone) == [rank]
+    none = dist.new_group([(rank + 1) % size], use_local_synchronization=True)
+    assert none is dist.GroupMember.NON_GROUP_MEMBER
+    for group in (
+        dist.new_group(list(range(size)), use_local_synchronization=True),
+        dist.new_group(list(range(size))),
+    ):
+        t = tp.tensor(float(rank))
+        dist.all_reduce(t, group=group)
+        assert t.item() == sum(range(size))
+    upper = list(range(size // 2, size))
+    group = dist.new_group(upper)
+    if rank in upper:  # the parts of a group that the others are not in
+        own, parts = dist.new_subgroups(1, group)
+        assert dist.get_process_group_ranks(own) == [rank]
+        assert len(parts) == len(upper)
+    else:
+        raises(ValueError, "must not exceed", lambda: dist.new_subgroups(1, group))
+    own, parts = dist.new_subgroups(1)
+    assert (dist.get_process_group_ranks(own), len(parts)) == ([rank], size)
+    count = dist.get_pg_count()
+    for _ in range(3):  # of the same ranks: one group
+        t = functional.all_reduce(tp.tensor(float(rank)), "sum", list(range(size)))
+        assert t.item() == sum(range(size))
+        t = functional.all_reduce(tp.tensor(float(rank)), "sum", [[r] for r in range(size)])
+        assert t.item() == rank
+    assert dist.get_pg_count() == count + 2
+
+
 def derivative(function, input, weights):
     """Return the gradient of this process's input, of the sum over all processes of weighted outputs."""
     input = input.clone().requires_grad_()
