@@ -78,6 +78,26 @@ def test_programs_that_are_drawn(kind, tmp_path):
             assert ours == its, (program, step, name, arguments)
 
 
+@pytest.mark.parametrize("kind", ["tcp", "file", "prefix"])
+def test_what_several_see_is_one_store(kind, tmp_path):
+    """Programs of all methods, by two that share a store: each step gives what a store in memory gives."""
+    for program in range(10 * PROGRAMS):
+        rng = random.Random(program)
+        folder = tmp_path / str(program)
+        folder.mkdir()
+        first, model = made(dist, kind, folder), dist.HashStore()
+        both = [first, made(dist, "file", folder) if kind == "file" else first.clone()]
+        model.set_timeout(timedelta(0))
+        for store in both:
+            store.set_timeout(timedelta(0))
+        for step in range(25):
+            name, arguments = drawn(rng, "all")
+            store = rng.choice(both)
+            ours, expected = called(store, name, arguments), called(model, name, arguments)
+            assert ours == expected, (program, step, name, arguments)
+            assert sorted(store.list_keys()) == sorted(model.list_keys())
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_threads_count_together(kind, tmp_path):
     store = made(dist, kind, tmp_path)
