@@ -120,6 +120,95 @@ def check_programs_that_are_drawn():
                     same([model(batch)], [reference(batch)])
 
 
+class Layer(nn.Module):
+    """Sees in which dtype its input comes; one parameter is never used."""
+
+    def __init__(self, inputs, outputs, used):
+        super().__init__()
+        self.weight = nn.Parameter(drawn(outputs, inputs, seed=inputs, dtype=tp.float32))
+        self.rows = nn.Parameter(drawn(2, 3, outputs, seed=outputs, dtype=tp.float32))
+        self.idle = nn.Parameter(tp.ones(3, 2), requires_grad=not used)
+
+    def forward(self, x):
+        self.seen, self.held = x.dtype, self.weight.dtype
+        x = x.to(self.weight.dtype) @ self.weight.t()
+        return (x.tanh()[:, None, None] * self.rows).sum((1, 2))
+
+
+def check_options_that_are_drawn():
+    """Meshes, dimensions, dtypes and modules that are divided together: gradients of the whole batch."""
+    size, widths = dist.get_world_size(), [(5, 4), (4, 7), (7, 2)]
+    for case in range(2 * CASES):
+        rng = random.Random(case)
+        used = rng.random() < 0.5
+        reference = nn.Sequential(*[Layer(*sizes, used) for sizes in widths]).double()
+        model = nn.Sequential(*[Layer(*sizes, used) for sizes in widths])
+        model.load_state_dict(reference.state_dict())
+        mesh = rng.choice([None, (size,), (1, size), (size, 1)])
+        if mesh is not None:
+            mesh = dist.init_device_mesh("cpu", mesh)
+        numbers = {p.shape: rng.randrange(p.ndim) for p in model.parameters()}
+        narrow = rng.choice([None, None, tp.float16, tp.bfloat16])
+        policy = MixedPrecisionPolicy(
+            rng.choice([None, tp.float64]),
+            narrow or rng.choice([None, tp.float64]),
+            rng.choice([None, tp.float64, tp.float32]),
+            rng.random() < 0.5,
+        )
+        ignored = {model[2].weight} if rng.random() < 0.3 else set()
+        after = rng.choice([None, True, False])
+        options = {
+            "mesh": mesh,
+            "mp_policy": policy,
+            "ignored_params": ignored,
+            "reshard_after_forward": after,
+            "shard_placement_fn": lambda p, numbers=numbers: Shard(numbers[p.shape]),
+        }
+        if rng.random() < 0.3:
+            fully_shard([model[0], model[1]], **options)
+        else:
+            fully_shard(model[0], **options)
+        fully_shard(model, **options)
+        for name, parameter in model.named_parameters():
+            if parameter in ignored:
+                assert not isinstance(parameter, DTensor)
+            else:
+                assert parameter.placements[-1] == Shard(numbers[parameter.full_shape]), name
+        passes = rng.choice([1, 2])
+        for number in range(passes):  # gradients of both are added up
+            batch = drawn(4 * size, 5, seed=10 * case + number)
+            out = model(part(batch).float())
+            if policy.output_dtype is not None:
+                assert out.dtype is policy.output_dtype
+            param = policy.param_dtype or tp.float32
+            assert model[0].held is param
+            if policy.param_dtype is not None:
+                assert model[0].seen is (param if policy.cast_forward_inputs else tp.float32)
+            kept = model[0]._fsdp_state.group.parameters[0].whole.numel()
+            assert bool(kept) == (after is False), (case, after)
+            out.double().square().mean().backward()
+            reference(batch).square().mean().backward()
+            for divided in model.modules():
+                if isinstance(divided, FSDPModule):
+                    held = [p.whole.numel() for p in divided._fsdp_state.group.parameters]
+                    assert held == [0] * len(held), case  # nothing of the wholes is left
+        tolerance = 2e-2 if narrow is not None else 1e-4
+        for (name, mine), other in zip(
+            model.named_parameters(), reference.parameters(), strict=True
+        ):
+            if "idle" in name:
+                assert mine.grad is None
+                continue
+            gradient = mine.grad
+            if mine in ignored:  # each process has that of its part of the batch
+                dist.all_reduce(gradient)
+                gradient = gradient / size
+            else:
+                gradient = gradient.full_tensor()
+            assert gradient.dtype is tp.float32
+            same([gradient.double()], [other.grad], tolerance)
+
+
 def check_each_process_has_a_part():
     size = dist.get_world_size()
     model = fully_shard(network())
