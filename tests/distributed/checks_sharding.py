@@ -9,7 +9,7 @@ import tensorplug as tp
 import tensorplug.distributed as dist
 from tensorplug import nn
 from tensorplug.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from tensorplug.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from tensorplug.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from tensorplug.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -482,3 +482,92 @@ def check_sequences_that_are_divided():
         "should have same length",
         lambda: PrepareModuleInput(input_layouts=Shard(0)),
     )
+
+
+def placed(rng, ndim, partial):
+    choices = [Replicate(), *[Shard(dim) for dim in range(ndim)], Shard(-1)]
+    return rng.choice(choices + [Partial(partial)] * 2 if partial else choices)
+
+
+def parts(whole, mesh, placements):
+    """Return a tensor that is divided so: of summands each process has another, with that reduction."""
+    for number, placement in enumerate(placements):
+        if placement.is_partial():
+            size, rank = mesh.size(number), mesh.get_local_rank(number)
+            if placement.reduce_op == "sum":
+                shares = drawn(size, *whole.shape, seed=number)
+                shares[0] += whole - shares.sum(0)
+            elif placement.reduce_op == "avg":
+                shares = drawn(size, *whole.shape, seed=number)
+                shares[0] += (whole - shares.mean(0)) * size
+            else:
+                below = drawn(size, *whole.shape, seed=number).abs()
+                below[size - 1] = 0
+                shares = whole - below if placement.reduce_op == "max" else whole + below
+            whole = shares[rank]
+    return whole
+
+
+def check_tensors_are_divided_anew():
+    """Placements × placements × shapes × meshes: parts as if divided so at once, gradients as before."""
+    size = dist.get_world_size()
+    meshes = [(size,), (size, 1), (1, size)] + ([(2, size // 2)] if size > 2 else [])
+    for case in range(10 * CASES):
+        rng = random.Random(case)
+        mesh = dist.init_device_mesh("cpu", rng.choice(meshes))
+        shape = [rng.choice([1, 2, 3, 5, 8]) for _ in range(rng.choice([1, 2, 3]))]
+        partial = rng.choice([None, "sum", "avg", "max", "min"])
+        given = [placed(rng, len(shape), partial) for _ in range(mesh.ndim)]
+        wanted = [
+            now if now.is_partial() and rng.random() < 0.3 else placed(rng, len(shape), None)
+            for now in given
+        ]
+        whole, before = drawn(*shape, seed=case), [g.of(len(shape)) for g in given]
+        rest = [Replicate() if p.is_partial() else p for p in given]
+        summand = parts(whole, mesh, given)
+        local = distribute_tensor(summand, mesh, rest, src_data_rank=None).to_local()
+        local.requires_grad_()
+        divided = DTensor.from_local(local, mesh, given, shape=shape)
+        moved = divided.redistribute(mesh, wanted)
+        assert moved.placements == tuple(w.of(len(shape)) for w in wanted)
+        assert moved.full_shape == divided.full_shape == tp.Size(shape)
+        same([divided.full_tensor()], [whole])
+        same([moved.full_tensor()], [whole])
+        # the part is what this process would have had at once, where nothing is left of summands
+        if not any(w.is_partial() for w in wanted):
+            expected = distribute_tensor(whole, mesh, wanted, src_data_rank=None)
+            same([moved.to_local()], [expected.to_local()])
+            assert moved.extents() == expected.extents()
+        # the whole's gradient, as it lies at the end, comes back as the tensor lay
+        differs = [a != b.of(len(shape)) for a, b in zip(before, wanted, strict=True)]
+        changed = [g.reduce_op for g, d in zip(given, differs, strict=True) if d and g.is_partial()]
+        weights = drawn(*shape, seed=case + 1)
+        lies = [Replicate() if w.is_partial() else w for w in wanted]
+        mine = distribute_tensor(weights, mesh, lies, src_data_rank=None).to_local()
+        loss = (moved.to_local() * mine).sum()
+        if {"max", "min"} & set(changed):
+            raises(NotImplementedError, "derivative of Partial", loss.backward)
+            continue
+        loss.backward()
+        expected = distribute_tensor(weights, mesh, rest, src_data_rank=None).to_local()
+        for number, d in enumerate(differs):
+            if d and given[number].is_partial() and given[number].reduce_op == "avg":
+                expected = expected / mesh.size(number)
+        same([local.grad], [expected])
+    mesh = dist.init_device_mesh("cpu", (size,))
+    rows = distribute_tensor(tp.ones(4), mesh, [Shard(0)])
+    to = rows.redistribute
+    raises(RuntimeError, "redistributing to Partial", lambda: to(placements=[Partial()]))
+    raises(ValueError, "same length", lambda: to(placements=[Shard(0)] * 2))
+    raises(IndexError, "of a tensor of 1 dimensions", lambda: to(placements=[Shard(1)]))
+    raises(RuntimeError, "placements is needed", to)
+    other = dist.init_device_mesh("cpu", (size,))
+    raises(NotImplementedError, "Cross device mesh", lambda: to(other, [Replicate()]))
+    leaf = distribute_tensor(tp.ones(3, requires_grad=True), mesh, [Replicate()])
+    halves = leaf.redistribute(
+        placements=[Shard(0)], forward_dtype=tp.float16, backward_dtype=tp.float64
+    )
+    assert halves.dtype is tp.float16
+    halves.to_local().sum().backward()
+    assert leaf.grad.dtype is tp.float32
+    assert leaf.grad.tolist() == [1.0, 1.0, 1.0]

@@ -15,8 +15,8 @@ from tensorplug.nn import Embedding, Linear, Module, functional as F
 
 from ... import distributed_c10d as c10d
 from ..dtensor import distribute_tensor, sharded_parameter
+from ..exchanges import redistributed, split, summed, whole
 from ..placement_types import Placement, Replicate, Shard
-from .exchanges import laid_out, split, summed, whole
 
 __all__ = ["ColwiseParallel", "ParallelStyle", "RowwiseParallel", "parallelize_module"]
 
@@ -74,7 +74,7 @@ class ColwiseParallel(ParallelStyle):
                 lambda _, args: (whole(args[0], self.input_layouts, group, True), *args[1:])
             )
         module.register_forward_hook(
-            lambda _, __, output: laid_out(output, -1, self.output_layouts, group)
+            lambda _, __, output: redistributed(output, Shard(-1), self.output_layouts, group)
         )
         return module
 
