@@ -42,9 +42,22 @@ def check_coalesced_collectives():
                 for i, s in enumerate(shapes)
             ]
 
-        op = rng.choice([dist.ReduceOp.SUM, dist.ReduceOp.MAX])
         together = [tp.stack(t) for t in zip(*everybody(give), strict=True)]
-        reduced = [t.sum(0).to(dtype) if op is dist.ReduceOp.SUM else t.amax(0) for t in together]
+        sums = [t.sum(0).to(dtype) for t in together]
+        op, reduced = rng.choice(
+            [
+                (dist.ReduceOp.SUM, sums),
+                (dist.ReduceOp.MAX, [t.amax(0) for t in together]),
+                *(
+                    [
+                        (dist.ReduceOp.AVG, [t / size for t in sums]),
+                        (dist._make_nccl_premul_sum(2.0), [t * 2 for t in sums]),
+                    ]
+                    if dtype.is_floating_point
+                    else []
+                ),
+            ]
+        )
         mine = give(rank)
         if rng.random() < 0.5:
             mine = [t.t().contiguous().t() if t.ndim == 2 else t for t in mine]
@@ -76,6 +89,75 @@ def check_coalesced_collectives():
         "has shapes [(2,)], this process's tensors [(3,)]",
         lambda: dist.all_gather_coalesced([[tp.ones(2)]] * size, [tp.ones(3)]),
     )
+
+
+def check_collectives_of_groups():
+    """Groups, roots by either rank, parts of unequal size: each member gets what it should."""
+    world, me = dist.get_world_size(), dist.get_rank()
+    for case in range(3 * CASES):
+        rng = random.Random(case)
+        members = sorted(rng.sample(range(world), rng.randint(1, world)))
+        group = dist.new_group(members)
+        if me not in members:
+            t = tp.full((2,), float(me))
+            assert dist.all_reduce(t, group=group) is None
+            assert t.tolist() == [me, me]
+            continue
+        size, rank = len(members), members.index(me)
+        root = rng.randrange(size)
+        src, dst = ({"src": members[root]}, {"dst": members[root]})
+        if rng.random() < 0.5:
+            src, dst = {"group_src": root}, {"group_dst": root}
+        # how many rows each gives to each
+        counts = [[rng.randint(0, 3) for _ in range(size)] for _ in range(size)]
+
+        def rows(giver, taker, counts=counts):
+            return drawn(counts[giver][taker], 2, seed=10 * giver + taker)
+
+        def own(giver):
+            return drawn(3, seed=giver)
+
+        everybody = [own(r) for r in range(size)]
+        t = own(rank)
+        dist.broadcast(t, group=group, **src)
+        same([t], [own(root)])
+        t = own(rank)
+        dist.reduce(t, group=group, **dst)
+        same([t], [sum(everybody) if rank == root else own(rank)])
+        got = [tp.empty_like(t) for _ in range(size)] if rank == root else None
+        dist.gather(own(rank), got, group=group, **dst)
+        same(got or [], everybody if rank == root else [])
+        t = tp.empty(3, dtype=tp.float64)
+        dist.scatter(t, everybody if rank == root else None, group=group, **src)
+        same([t], [own(rank)])
+        got = [tp.empty(counts[r][0], 2, dtype=tp.float64) for r in range(size)]
+        dist.all_gather(got, rows(rank, 0), group=group)
+        same(got, [rows(r, 0) for r in range(size)])
+        taken = [counts[r][rank] for r in range(size)]
+        got = tp.empty(sum(taken), 2, dtype=tp.float64)
+        given = tp.cat([rows(rank, r) for r in range(size)])
+        dist.all_to_all_single(got, given, taken, counts[rank], group=group)
+        same([got], [tp.cat([rows(r, rank) for r in range(size)])])
+        got = [tp.empty(count, 2, dtype=tp.float64) for count in taken]
+        dist.all_to_all(got, [rows(rank, r) for r in range(size)], group=group)
+        same(got, [rows(r, rank) for r in range(size)])
+        t = tp.empty(3, dtype=tp.float64)
+        dist.reduce_scatter(t, [own(rank) * (r + 1) for r in range(size)], group=group)
+        same([t], [sum(everybody) * (rank + 1)])
+        said = [f"from {me}" * me, me] if rank == root else [None, None]
+        dist.broadcast_object_list(said, group=group, **src)
+        assert said == [f"from {members[root]}" * members[root], members[root]]
+        heard = [None] * size if rank == root else None
+        dist.gather_object({"rank": me}, heard, group=group, **dst)
+        assert heard == ([{"rank": m} for m in members] if rank == root else None)
+        if size > 1:
+            after, before = (rank + 1) % size, (rank - 1) % size
+            work = dist.isend(own(rank), group=group, group_dst=after)
+            t = tp.empty(3, dtype=tp.float64)
+            assert dist.recv(t, members[before], group=group) == members[before]
+            work.wait()
+            same([t], [own(before)])
+        dist.destroy_process_group(group)
 
 
 def check_profiles_have_collectives():

@@ -130,6 +130,13 @@ def test_whoever_waits_is_told(tmp_path):
         setting.start()
         assert store.get("late") == b"value"
         setting.join()
+        pushing = threading.Thread(target=lambda other=other: other.queue_push("line", "value"))
+        pushing.start()
+        assert store.queue_pop("line") == b"value"
+        pushing.join()
+        store.set_timeout(timedelta(0))
+        with pytest.raises(dist.DistStoreError, match="wait timeout"):
+            store.queue_pop("line")
 
 
 def test_a_master_waits_for_its_workers():
@@ -148,8 +155,33 @@ store.queue_push("q", b"\\x00\\xff")
         store.wait(["nothing"], timedelta(seconds=0.01))
     with pytest.raises(dist.DistNetworkError, match="cannot listen"):
         dist.TCPStore("localhost", store.port, is_master=True)
+    with pytest.raises(dist.DistStoreError, match="init/all"):  # the other does not come
+        dist.TCPStore("localhost", 0, 2, is_master=True, timeout=timedelta(seconds=0.01))
     with pytest.raises(dist.DistNetworkError, match="nobody listens"):
         dist.TCPStore("localhost", 1, timeout=timedelta(seconds=0))
+
+
+def test_a_file_is_for_one_at_a_time(tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    store = dist.FileStore(str(tmp_path / "store"), 2)
+    with (
+        store._locked(),
+        (tmp_path / "store").open() as file,
+        pytest.raises(BlockingIOError),
+    ):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_worlds_meet_one_after_the_other_by_one_store():
+    from tensorplug.distributed.rendezvous import meeting_point
+
+    store = dist.HashStore()
+    store.set_timeout(timedelta(0))
+    for _ in range(2):
+        with pytest.raises(dist.DistStoreError, match="at"):  # before the first has said where
+            meeting_point(store, 1, 3)
+        there = meeting_point(store, 0, 3)
+        assert meeting_point(store, 2, 3) == there
 
 
 def test_addresses_lead_to_stores(tmp_path, monkeypatch):
