@@ -44,40 +44,34 @@ def check_coalesced_collectives():
 
         together = [tp.stack(t) for t in zip(*everybody(give), strict=True)]
         sums = [t.sum(0).to(dtype) for t in together]
-        op, reduced = rng.choice(
-            [
-                (dist.ReduceOp.SUM, sums),
-                (dist.ReduceOp.MAX, [t.amax(0) for t in together]),
-                *(
-                    [
-                        (dist.ReduceOp.AVG, [t / size for t in sums]),
-                        (dist._make_nccl_premul_sum(2.0), [t * 2 for t in sums]),
-                    ]
-                    if dtype.is_floating_point
-                    else []
-                ),
-            ]
-        )
-        mine = give(rank)
-        if rng.random() < 0.5:
-            mine = [t.t().contiguous().t() if t.ndim == 2 else t for t in mine]
+        expected = [
+            (dist.ReduceOp.SUM, sums),
+            (dist.ReduceOp.MAX, [t.amax(0) for t in together]),
+        ]
+        if dtype.is_floating_point:
+            expected.append((dist.ReduceOp.AVG, [t / size for t in sums]))
+            expected.append((dist._make_nccl_premul_sum(2.0), [t * 2 for t in sums]))
         late = rng.random() < 0.5
-        future = dist.all_reduce_coalesced(mine, op, async_op=late)
-        if late:
-            future.wait()
-        assert [t.tolist() for t in mine] == [t.tolist() for t in reduced], case
+        for op, reduced in expected:
+            mine = give(rank)
+            if rng.random() < 0.5:
+                mine = [t.t().contiguous().t() if t.ndim == 2 else t for t in mine]
+            future = dist.all_reduce_coalesced(mine, op, async_op=late)
+            if late:
+                future.wait()
+            assert [t.tolist() for t in mine] == [t.tolist() for t in reduced], case
+            mine = give(rank)
+            with dist._coalescing_manager(async_ops=late) as block:
+                for t in mine:
+                    assert dist.all_reduce(t, op) is None
+            if late:
+                block.wait()
+            assert [t.tolist() for t in mine] == [t.tolist() for t in reduced], case
         parts = [[tp.empty_like(t) for t in mine] for _ in range(size)]
         dist.all_gather_coalesced(parts, give(rank))
         assert [[t.tolist() for t in p] for p in parts] == [
             [t.tolist() for t in p] for p in everybody(give)
         ]
-        mine = give(rank)
-        with dist._coalescing_manager(async_ops=late) as block:
-            for t in mine:
-                assert dist.all_reduce(t, op) is None
-        if late:
-            block.wait()
-        assert [t.tolist() for t in mine] == [t.tolist() for t in reduced], case
     with (
         pytest.raises(ValueError, match="open already"),
         dist._coalescing_manager(),

@@ -179,6 +179,16 @@ def check_a_hook_sees_the_gradient_of_its_process():
 
 
 def check_gradients_wait_for_the_last_micro_batch():
+    for views in (False, True):  # and what earlier passes have left is added to
+        model = DistributedDataParallel(network(), gradient_as_bucket_view=views)
+        reference = network()
+        for step in range(4):
+            for each, batch in (
+                (model, part(drawn(8, 6, seed=step))),
+                (reference, drawn(8, 6, seed=step)),
+            ):
+                each(batch).square().mean().backward()
+            same([p.grad for p in model.parameters()], [p.grad for p in reference.parameters()])
     model = DistributedDataParallel(network())
     reference = network()
     batches = [drawn(8, 6, seed=seed) for seed in range(3)]
@@ -238,19 +248,22 @@ def check_buckets_are_the_same_in_all_processes():
 
 
 def check_some_of_the_processes_train():
-    """A group whose first is not the world's first: its values and buffers count, its size divides."""
+    """Groups, one whose first is not the world's: its values and buffers count, its size divides."""
     size, rank = dist.get_world_size(), dist.get_rank()
-    upper = list(range(size // 2, size))
-    group = dist.new_group(upper)
-    if rank not in upper:
-        return
+    for members in (list(range(size)), list(range(size // 2, size))):
+        group = dist.new_group(members)
+        if rank in members:
+            train_some(members, group, rank)
+
+
+def train_some(members, group, rank):
     module = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4)).double()
     module[1].running_mean.fill_(rank)
     with tp.no_grad():
         module[0].weight.fill_(rank)
     model = DistributedDataParallel(module, process_group=group, broadcast_buffers=False)
-    assert module[1].running_mean.tolist() == [float(upper[0])] * 4
-    assert module[0].weight[0, 0].item() == upper[0]
+    assert module[1].running_mean.tolist() == [float(members[0])] * 4
+    assert module[0].weight[0, 0].item() == members[0]
     own = copy.deepcopy(module)
     batch = drawn(4, 6, seed=rank)
     for each in (model, own):
@@ -258,7 +271,7 @@ def check_some_of_the_processes_train():
     for mine, other in zip(model.parameters(), own.parameters(), strict=True):
         total = other.grad.clone()
         dist.all_reduce(total, group=group)
-        same([mine.grad], [total / len(upper)])
+        same([mine.grad], [total / len(members)])
 
 
 def check_a_parameter_without_gradient_is_named():

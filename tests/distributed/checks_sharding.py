@@ -571,3 +571,26 @@ def check_tensors_are_divided_anew():
     halves.to_local().sum().backward()
     assert leaf.grad.dtype is tp.float32
     assert leaf.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def check_parts_of_any_length():
+    """Where nobody knows how long the parts are, the processes tell each other: forward and back."""
+    from tensorplug.distributed.tensor.exchanges import redistributed, whole as brought
+
+    size, rank = dist.get_world_size(), dist.get_rank()
+    for lengths in ([3] * size, [*range(size, 0, -1)], [*range(size)], [4, *[0] * (size - 1)]):
+        for dim in (0, 1, -1):
+            pieces = [drawn(2, 2, 2, seed=r).movedim(dim, 0)[:1] for r in range(size)]
+            pieces = [
+                p.repeat(n, 1, 1).movedim(0, dim) for p, n in zip(pieces, lengths, strict=True)
+            ]
+            everything = tp.cat(pieces, dim)
+            weights = drawn(*everything.shape, seed=9)
+            for bring, factor in (
+                (lambda x, d=dim: redistributed(x, Shard(d), Replicate(), None), 1),
+                (lambda x, d=dim: brought(x, Shard(d), None, True), size),
+            ):
+                mine = pieces[rank].clone().requires_grad_()
+                (bring(mine) * weights).sum().backward()
+                same([bring(mine)], [everything])
+                same([mine.grad], [weights.split(lengths, dim)[rank] * factor])
