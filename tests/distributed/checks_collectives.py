@@ -92,6 +92,8 @@ def check_collectives_of_groups():
         rng = random.Random(case)
         members = sorted(rng.sample(range(world), rng.randint(1, world)))
         group = dist.new_group(members)
+        # with and without a comparison of what all are about to do
+        dist.set_debug_level(dist.DebugLevel.DETAIL if rng.random() < 0.5 else dist.DebugLevel.OFF)
         if me not in members:
             t = tp.full((2,), float(me))
             assert dist.all_reduce(t, group=group) is None
@@ -152,6 +154,7 @@ def check_collectives_of_groups():
             work.wait()
             same([t], [own(before)])
         dist.destroy_process_group(group)
+    dist.set_debug_level(dist.DebugLevel.OFF)
 
 
 def check_profiles_have_collectives():
