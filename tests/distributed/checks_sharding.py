@@ -594,3 +594,78 @@ def check_parts_of_any_length():
                 (bring(mine) * weights).sum().backward()
                 same([bring(mine)], [everything])
                 same([mine.grad], [weights.split(lengths, dim)[rank] * factor])
+
+
+def check_losses_of_logits_divided_by_classes():
+    """Shapes × weights × reductions × meshes: losses and gradients of the whole logits."""
+    from tensorplug.distributed.tensor.parallel import loss_parallel
+
+    size = dist.get_world_size()
+    cross_entropy = nn.functional.cross_entropy
+    for case in range(4 * CASES):
+        rng = random.Random(case)
+        classes = rng.choice([1, 2, 5, 8])
+        shape = [(classes,), (6, classes), (6, classes, 4)][rng.choice([0, 1, 1, 2, 2])]
+        dim = min(1, len(shape) - 1)
+        mesh, placements = dist.init_device_mesh("cpu", (size,)), [Shard(dim)]
+        if len(shape) > 1 and rng.random() < 0.5:
+            mesh = dist.init_device_mesh("cpu", rng.choice([(1, size), (size, 1)]))
+            others = [Replicate(), *[Shard(i) for i in range(len(shape)) if i != dim]]
+            placements = [rng.choice(others), Shard(dim)]
+            if rng.random() < 0.5:
+                placements.reverse()
+        lies = [Replicate() if p.is_shard(dim) else p for p in placements]
+        lies = [Shard(p.dim - 1) if p.is_shard() and p.dim > dim else p for p in lies]
+        divided = any(p.is_shard() for p in lies)
+        reduction = rng.choice(["none", "sum"] if divided else ["none", "sum", "mean", "mean"])
+        whole = (drawn(*shape, seed=case) * 30).requires_grad_()
+        sizes = [n for i, n in enumerate(shape) if i != dim]
+        target = tp.randint(0, classes, sizes, generator=tp.Generator().manual_seed(case))
+        options = {
+            "weight": rng.choice([None, drawn(classes, seed=1).abs()]),
+            "ignore_index": rng.choice([-100, 0]) if classes > 1 else -100,
+            "reduction": reduction,
+        }
+        logits = distribute_tensor(whole, mesh, placements)
+        given = distribute_tensor(target, mesh, lies) if divided else target
+        with loss_parallel():
+            loss = cross_entropy(logits, given, **options)
+            assert isinstance(loss, DTensor)
+            everything = loss.full_tensor()
+        expected = cross_entropy(whole, target, **options)
+        if bool(expected.isnan().any()):  # nothing but what is ignored
+            assert everything.isnan().tolist() == expected.isnan().tolist()
+            continue
+        same([everything], [expected])
+        weights = drawn(*expected.shape, 1, seed=3)[..., 0]
+        (everything * weights).sum().backward()
+        (expected * weights).sum().backward()
+        same([logits.like(logits.grad).full_tensor()], [whole.grad])
+    mesh = dist.init_device_mesh("cpu", (size,))
+    tp.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 5)).double()
+    reference = copy.deepcopy(model)
+    plan = {
+        "0": ColwiseParallel(output_layouts=Replicate()),
+        "2": ColwiseParallel(use_local_output=False),
+    }
+    parallelize_module(model, mesh, plan)
+    target = tp.tensor([0, 4, 2, 1])
+    with loss_parallel():
+        nn.CrossEntropyLoss()(model(drawn(4, 3)), target).backward()
+    nn.CrossEntropyLoss()(reference(drawn(4, 3)), target).backward()
+    for mine, other in zip(model.parameters(), reference.parameters(), strict=True):
+        same([mine.like(mine.grad).full_tensor()], [other.grad])
+    logits = distribute_tensor(drawn(4, 5), mesh, [Shard(1)])
+    rows = distribute_tensor(drawn(4, 5), mesh, [Shard(0)])
+    with loss_parallel():
+        raises(ValueError, "plain tensor", lambda: cross_entropy(drawn(4, 5), target))
+        raises(ValueError, "exactly one mesh dim", lambda: cross_entropy(rows, target))
+        raises(
+            NotImplementedError,
+            "label_smoothing",
+            lambda: cross_entropy(logits, target, label_smoothing=0.1),
+        )
+        raises(NotImplementedError, "probabilities", lambda: cross_entropy(logits, drawn(4, 5)))
+        assert tp.ones(3).sum().item() == 3
+    assert cross_entropy(drawn(4, 5), target).ndim == 0
