@@ -301,9 +301,8 @@ def cache_call(
         return None
     if not given and not any([arg is spec.key.device for arg in args]):
         return None  # where it computes does not follow from its arguments
-    bound = (
-        op.kind == "composite" and op.canonical is None
-    )  # its spec has the arguments in their order
+    # Its spec has the arguments in their order.
+    bound = op.kind == "composite" and op.canonical is None
     if len(given) != len(tensors) and not bound:
         # One tensor twice: which is which, only tensors that are alike can tell.
         args = tuple([_alike(arg) if isinstance(arg, TensorBase) else arg for arg in args])

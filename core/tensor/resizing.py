@@ -122,9 +122,8 @@ def set_(
         )
     storage = storage_of(source)
     if self._storage is not storage and storage.version <= before:
-        storage.version = (
-            before + 1
-        )  # from now on one count for both, and a new one for this tensor
+        # From now on one count for both, and a new one for this tensor.
+        storage.version = before + 1
     self._array, self._shape, self._storage = source._array, source._shape, storage
     return self
 
