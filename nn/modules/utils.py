@@ -27,9 +27,8 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     for key in list(state_dict):
         if key.startswith(prefix):
             state_dict[key[len(prefix) :]] = state_dict.pop(key)
-    metadata = getattr(state_dict, "_metadata", None)
-    for key in list(metadata or ()):
-        # The name of the module inside, which the prefix ends in a dot for, or the wrapper's own.
+    metadata: dict[str, Any] = getattr(state_dict, "_metadata", {})
+    for key in list(metadata):
         if key == prefix.rstrip("."):
             metadata[""] = metadata.pop(key)
         elif key.startswith(prefix):

@@ -31,14 +31,13 @@ from tensorplug.core.device.device import Device
 from tensorplug.core.dispatch.layers import recording
 
 from .selective_checkpoint import (
-    SAC_IGNORED_OPS,
+    SAC_IGNORED_OPS,  # noqa: F401
     CheckpointPolicy,
     SelectiveCheckpointContext,
     create_selective_checkpoint_contexts,
 )
 
 __all__ = [
-    "SAC_IGNORED_OPS",
     "CheckpointError",
     "CheckpointFunction",
     "CheckpointPolicy",
