@@ -48,7 +48,7 @@ cdef class RowPlans(PlannedCall):
 cdef class CallCache:
     cdef public dict calls, replays
     cdef public PlannedCall latest
-    cdef public Py_ssize_t missed, refused
+    cdef public Py_ssize_t missed, refused, unrecorded
 
 
 @cython.locals(before=PlannedCall)
@@ -57,6 +57,9 @@ cpdef note_latest(CallCache cache, PlannedCall plan)
 
 @cython.locals(parts=list, tensor=TensorBase)
 cpdef tuple call_key(tuple args, dict kwargs)
+
+@cython.locals(named=list)
+cpdef tuple all_given(tuple args, dict kwargs)
 
 cpdef tuple item_types(tuple values)
 
