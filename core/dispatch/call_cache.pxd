@@ -65,7 +65,7 @@ cpdef tuple item_types(tuple values)
 
 cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec, bint signed=*)
 
-cpdef cache_delegation(Op op, CallCache cache, object key, tuple args, object delegated)
+cpdef cache_delegation(Op op, CallCache cache, object key, tuple args, dict kwargs, object delegated)
 
 cpdef bint zeros(tuple values)
 

@@ -310,6 +310,8 @@ def cache_call(
     """
     if not signed and zeros((*args, *kwargs.values())):
         return None
+    if not _declared(op, kwargs):
+        return None
     everything = all_given(args, kwargs)
     tensors = [index for index, arg in enumerate(everything) if isinstance(arg, TensorBase)]
     given = {id(everything[index]): index for index in tensors}
@@ -345,12 +347,30 @@ def cache_call(
     return store_call(cache, key, CachedCall(op, spec, tuple(slots), tuple(arg_indices)))
 
 
+def _declared(op: Op, kwargs: dict[str, Any]) -> bool:
+    """Return whether tensors given by name stand where tensors are declared: a number's value would count."""
+    kinds = op.declaration.__annotations__
+    return all(
+        [
+            kinds.get(name) in ("Tensor", "Tensor | None")
+            for name, value in kwargs.items()
+            if isinstance(value, TensorBase)
+        ]
+    )
+
+
 def cache_delegation(
-    op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], delegated: Delegated
+    op: Op,
+    cache: CallCache,
+    key: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    delegated: Delegated,
 ) -> None:
     """Cache to which call of another op a call comes, where that takes tensors of its own arguments."""
-    if delegated.function is None or zeros((*args, *delegated.args)):
+    if delegated.function is None or zeros((*args, *delegated.args)) or not _declared(op, kwargs):
         return
+    args = all_given(args, kwargs)
     given = [arg for arg in args if isinstance(arg, TensorBase)]
     slots: list[int] = []
     arg_indices: list[int] = []

@@ -49,7 +49,7 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
         alike = not reads_tensor(given, named, args, kwargs)
         if type(spec) is Delegated:
             if alike:
-                cache_delegation(op, cache, key, all_given(args, kwargs), spec)
+                cache_delegation(op, cache, key, args, kwargs, spec)
             return spec.result
         if alike:
             cache_call(op, cache, key, args, kwargs, spec)

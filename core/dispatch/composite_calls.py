@@ -55,7 +55,7 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
         alike = not reads_tensor(given, named, args, kwargs)
         if type(values) is Delegated:
             if alike:
-                cache_delegation(op, cache, key, all_given(args, kwargs), values)
+                cache_delegation(op, cache, key, args, kwargs, values)
             return values.result
         if alike:
             _cache_call(op, cache, key, args, kwargs, values)
@@ -334,7 +334,7 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
     alike = not reads_tensor(given, named, args, kwargs)
     if type(values) is Delegated:
         if alike:
-            cache_delegation(op, cache, key, all_given(args, kwargs), values)
+            cache_delegation(op, cache, key, args, kwargs, values)
         return values.result
     spec = spec_of_values(values)
     if spec is not None and alike:
