@@ -107,7 +107,7 @@ def record_body(recorded: RecordedBody, tensors: list[Any], output: Any, found: 
     output._state = TRACKED
 
 
-def differentiate(inputs: list[Any], output: Any, gradient: Any) -> tuple[Any, ...]:
+def differentiate(inputs: list[Any], outputs: list[Any], gradients: list[Any]) -> tuple[Any, ...]:
     """Return the gradients of those of `inputs` that require grad, as tensors that are recorded."""
     wanted = [tensor for tensor in inputs if tensor._state]
-    return grad((output,), wanted, (gradient,), create_graph=True, allow_unused=True)
+    return grad(outputs, wanted, gradients, create_graph=True, allow_unused=True)

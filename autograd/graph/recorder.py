@@ -224,9 +224,9 @@ class Recorder(GradientLayer):
         """Record a composite whose body was replayed."""
         bodies.record_body(recorded, tensors, output, found)
 
-    def differentiate(self, inputs: Any, output: Any, gradient: Any) -> Any:
+    def differentiate(self, inputs: Any, outputs: Any, gradients: Any) -> Any:
         """Return the gradients of those of `inputs` that require grad, as tensors that are recorded."""
-        return bodies.differentiate(inputs, output, gradient)
+        return bodies.differentiate(inputs, outputs, gradients)
 
     def mark_if_inference(self, output: Any) -> None:
         """Mark what was made in inference mode."""

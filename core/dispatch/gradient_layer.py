@@ -55,11 +55,11 @@ class GradientLayer:
     def record_body(self, recorded: Any, tensors: Any, output: Any, found: Any) -> None:
         """Record a composite whose body was replayed.
 
-        `recorded` is a RecordedBody, `tensors` those among the arguments, and `found` what the forward program
-        returned: the output's array and what is saved.
+        `recorded` is a RecordedBody, `tensors` those among the arguments, and `found` what the forward
+        program returned: the output's array and what is saved.
         """
 
-    def differentiate(self, inputs: Any, output: Any, gradient: Any) -> Any:
+    def differentiate(self, inputs: Any, outputs: Any, gradients: Any) -> Any:
         """Return the gradients of those of `inputs` that require grad, as tensors that are recorded."""
         raise _missing("differentiate")
 

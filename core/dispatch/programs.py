@@ -145,6 +145,7 @@ class Tracer(Layer):
     def __call__(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
     ) -> Any:
+        """Note a call, of a composite those of its body."""
         if "out" in kwargs or op.inplace_of is not None:
             raise Untraceable(op.name)
         if op.reads_layout and not op.layout:

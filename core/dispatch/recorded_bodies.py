@@ -8,7 +8,7 @@ is the forward program; what the rest needs of it is saved.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..device.device import META, Device
 from ..device.meta import MetaArray
@@ -75,20 +75,106 @@ class RecordedBody:
         self.name = ""
 
 
+Differentiate: TypeAlias = Callable[[list[Any], list[Any]], Sequence[Any]]
+
+
+def _jointly(
+    tracer: Tracer,
+    body: Callable[[], Any],
+    tensors: Sequence[Any],
+    chosen: Callable[[Any], list[Any]],
+    differentiate: Differentiate,
+    count: int,
+) -> tuple[Any, int, bool, list[Any]]:
+    """Trace a body and the gradients of those of its results that `chosen` picks, `count` of them.
+
+    The places of their gradients follow those of `tensors`. Returns the result, how many steps the body has,
+    whether it read a layout, and the places of the gradients.
+    """
+    tracer.arrays = {}
+    for index, tensor in enumerate(tensors):
+        tracer.know(tensor, index)
+    tracer.count = len(tensors) + count
+    with layers.isolated(), tracer.active():
+        result = body()
+        outputs = chosen(result)
+        ahead = len(tracer.program.steps)
+        reads_layout = tracer.program.reads_layout
+        tracer.body = False  # what follows is formulas
+        incoming = []
+        for place, output in enumerate(outputs, len(tensors)):
+            dtype = output._key.dtype
+            meta = MetaArray(output._shape, dtype)
+            incoming.append(new_tensor(meta, dispatch_key(META, dtype), output._shape))
+            tracer.know(incoming[-1], place)
+        gradients = [
+            tracer.constant(None) if found is None else tracer.place_of(found)
+            for found in differentiate(outputs, incoming)
+        ]
+    return result, ahead, reads_layout, gradients
+
+
+def trace_gradients(
+    body: Callable[[], Any],
+    tensors: Sequence[Any],
+    device: Device,
+    differentiate: Differentiate,
+    wanted: Sequence[int],
+) -> tuple[Program, Any]:
+    """Trace a body and the gradients of the results whose numbers are wanted, as one program.
+
+    It takes the arrays of `tensors` and the gradients of these results, and returns the gradients of those
+    that require grad. Returns also what tells it from others.
+
+    Raises
+    ------
+    Untraceable
+        If it cannot be traced.
+    """
+    tracer = Tracer(device, body=True)
+
+    def chosen(result: Any) -> list[Any]:
+        results = result if isinstance(result, tuple) else (result,)
+        return [results[number] for number in wanted]
+
+    _, _, reads_layout, gradients = _jointly(
+        tracer, body, tensors, chosen, differentiate, len(wanted)
+    )
+    program = tracer.program
+    told = (repr(program.steps), repr(gradients), tracer.told)
+    program.result = gradients
+    program.fresh = _fresh(tracer, gradients)
+    program.reads_layout = reads_layout
+    settle(program, len(tensors) + len(wanted))
+    return program, told
+
+
+def _fresh(tracer: Tracer, places: list[Any]) -> list[bool]:
+    """Return of which values the memory belongs to nobody else."""
+    return [
+        places.count(place) == 1
+        and (place.index if isinstance(place, OutputPlace) else place) in tracer.fresh
+        for place in places
+    ]
+
+
 def trace_recorded(
     body: Callable[[], Any],
     tensors: Sequence[Any],
     device: Device,
-    differentiate: Callable[[Any, Any], Sequence[Any]],
+    differentiate: Differentiate,
 ) -> tuple[RecordedBody, Any, Any]:
-    """Trace a body with its gradients; return how it is recorded, what tells that from others, and its result.
+    """Trace a body with its gradients.
+
+    Returns how it is recorded, what tells that from others, and the body's result.
 
     Parameters
     ----------
     body : callable
         It takes `tensors`, meta tensors of which some require grad, and returns one new tensor.
     differentiate : callable
-        It takes the result and its gradient, and returns the gradients of those that require grad.
+        It takes a list with the result and one with its gradient, and returns the gradients of those that
+        require grad.
 
     Raises
     ------
@@ -96,29 +182,18 @@ def trace_recorded(
         If either cannot be traced.
     """
     tracer = Tracer(device, body=True)
-    tracer.arrays = {}
-    for index, tensor in enumerate(tensors):
-        tracer.know(tensor, index)
-    incoming = len(tensors)  # the place of the gradient
-    tracer.count = first = incoming + 1
     program = tracer.program
-    with layers.isolated(), tracer.active():
-        result = body()
+    incoming = len(tensors)  # the place of the gradient
+    first = incoming + 1
+
+    def one(result: Any) -> list[Any]:
         if not isinstance(result, TensorBase) or not result._state:
             raise Untraceable("does not return one tensor that requires grad")
-        place = tracer.own(result, frozenset(range(incoming)))
-        ahead = len(program.steps)
-        reads_layout = program.reads_layout
-        tracer.body = False  # what follows is formulas
-        dtype = result._key.dtype
-        gradient = new_tensor(
-            MetaArray(result._shape, dtype), dispatch_key(META, dtype), result._shape
-        )
-        tracer.know(gradient, incoming)
-        gradients = [
-            tracer.constant(None) if found is None else tracer.place_of(found)
-            for found in differentiate(result, gradient)
-        ]
+        tracer.own(result, frozenset(range(incoming)))
+        return [result]
+
+    result, ahead, reads_layout, gradients = _jointly(tracer, body, tensors, one, differentiate, 1)
+    place = tracer.place_of(result)
     told = (repr(program.steps), repr(place), repr(gradients), tracer.told)
 
     begin = first + ahead  # the place of the first step that is left to the backward program
@@ -129,9 +204,7 @@ def trace_recorded(
 
     late = program.steps[ahead:]
     used = [position for step in late for position in _leaves(list(step[2]))]
-    saved = {
-        _told(position): position for position in [*used, *gradients] if is_early(position)
-    }
+    saved = {_told(position): position for position in [*used, *gradients] if is_early(position)}
     numbers = {key: number for number, key in enumerate(saved)}
 
     def moved(position: Any) -> Any:
@@ -157,10 +230,8 @@ def trace_recorded(
     ]
     backward.result = [moved(position) for position in gradients]
     backward.fresh = [
-        not is_early(position)
-        and gradients.count(position) == 1
-        and (position.index if isinstance(position, OutputPlace) else position) in tracer.fresh
-        for position in gradients
+        fresh and not is_early(position)
+        for position, fresh in zip(gradients, _fresh(tracer, gradients), strict=True)
     ]
     settle(forward, first)
     settle(backward, len(saved) + 1)

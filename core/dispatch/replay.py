@@ -81,12 +81,7 @@ class Replay:
 
 def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what a composite's body returns, by a program; NotImplemented where there is none."""
-    if (
-        op.random
-        or not op.pure
-        or op.reads_layout
-        or dispatch_state.verify
-    ):
+    if op.random or not op.pure or op.reads_layout or dispatch_state.verify:
         return NotImplemented
     parts: list[Any] = []
     tensors: list[Any] = []
@@ -104,8 +99,12 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
     tracked = found_tracked > 0
     if (cache.unrecorded if tracked else cache.refused) >= _REFUSED:
         return NotImplemented
-    if tracked and dispatch_state.gradient.watched:
-        return NotImplemented
+    if tracked:
+        if dispatch_state.gradient.watched:
+            return NotImplemented
+        for tensor in tensors:
+            if tensor._extra is not None and tensor._extra.inference:
+                return NotImplemented
     if not tensors:
         parts.append(default.device)
     key = tuple(parts)
@@ -189,8 +188,6 @@ def _collect(values: Any, parts: list[Any], tensors: list[Any], recorded: bool) 
                 and tensor._state
                 and (tensor._state == TRACKED or dispatch_state.gradient.requires_grad(tensor))
             ):
-                if tensor._extra is not None and tensor._extra.inference:
-                    return -1
                 tracked = 1
                 parts.append(TRACKED)
             parts.append(tensor._key)

@@ -21,7 +21,6 @@ def below(op: str) -> Callable[..., Any]:
 
     An argument after the op's own is an array to write to, or None.
     """
-
     arity = -1  # known once the op is registered
 
     def call(*arguments: Any) -> Any:
