@@ -240,7 +240,7 @@ def trace_recorded(
     memory = frozenset().union(*[tracer.memory(position) for position in saved.values()])
     made.shown = tuple([index for index in range(incoming) if index in memory])
     made.shows_result = bool(memory & tracer.memory(place))
-    made.name = result._node.name()  # type: ignore[attr-defined]
+    made.name = result._node.name()
     return made, told, result
 
 

@@ -147,6 +147,7 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
         replay.refused = replay.failed >= _FAILED
         return NotImplemented
     if tracked:
+        assert replay.key is not None
         cache.unrecorded = 0
         output = _output(found[0], replay.key, replay.shape)
         if output is not NotImplemented:
