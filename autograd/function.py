@@ -162,9 +162,8 @@ class FunctionNode(MultiNode):
                     f"{self.name()}"
                 )
             value = self._fitted(value, edge, position)
-            if (
-                value._key.intercepts
-            ):  # has no array: what else than leaves takes a gradient takes one
+            if value._key.intercepts:
+                # Has no array: what else than leaves takes a gradient takes one.
                 value = value if isinstance(edge, TensorBase) else value.to_dense()
             checked.append((value._array if raw and not value._key.intercepts else value, False))
         return checked

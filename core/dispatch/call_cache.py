@@ -317,9 +317,8 @@ def cache_call(
     given = {id(everything[index]): index for index in tensors}
     if not given and not any([arg is spec.key.device for arg in args]):
         return None  # where it computes does not follow from its arguments
-    bound = (
-        op.kind == "composite" and op.canonical is None
-    )  # its spec has the arguments in their order
+    # Its spec has the arguments in their order.
+    bound = op.kind == "composite" and op.canonical is None
     if len(given) != len(tensors) and not bound:
         # One tensor twice: which is which, only tensors that are alike can tell.
         if len(everything) > len(args):

@@ -192,9 +192,12 @@ def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[s
             if replay is not NotImplemented:
                 return replay
         return _run_list(op, args, kwargs)
+    several = len(op.outputs) != 1
+    if several and tracked:
+        return _run_list(op, args, kwargs)
     array = run_cached(op, cached, args)
-    if len(op.outputs) != 1:
-        return _run_list(op, args, kwargs) if tracked else _wrapped(op, cached.key, array)
+    if several:
+        return _wrapped(op, cached.key, array)
     output = _finished(op, cached, array)
     if tracked:
         dispatch_state.gradient.record_listed(op, cached, tensors, output)

@@ -77,6 +77,10 @@ def as_shape(sizes: tuple[Any, ...], name: str) -> Shape:
             break
     else:
         return sizes
+    if type(sizes[0]) is bool:
+        raise TypeError(
+            f"{name}(): expected a tuple of ints, but found element of type bool at pos 0"
+        )
     try:
         return tuple([size.__index__() for size in sizes])
     except AttributeError:

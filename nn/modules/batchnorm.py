@@ -245,9 +245,8 @@ class SyncBatchNorm(_BatchNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return `input` standardised per channel."""
-        distributed: Any = sys.modules.get(
-            "tensorplug.distributed"
-        )  # not imported: no group either
+        # Not imported: no group either.
+        distributed: Any = sys.modules.get("tensorplug.distributed")
         if not self.training or distributed is None or not distributed.is_initialized():
             return super().forward(input)
         group = self.process_group or distributed.group.WORLD
