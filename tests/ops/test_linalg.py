@@ -170,6 +170,15 @@ def test_equations_in_single_precision(dtype: str, n: int) -> None:
     assert np.allclose(tp.linalg.solve(a, b[:, :, 0]).numpy(), exact[:, :, 0], 1e-3, 1e-4)
     assert np.allclose(tp.linalg.inv(a).numpy(), np.linalg.inv(A.astype("complex128")), 1e-3, 1e-4)
     assert tp.linalg.solve(a, b[:, :, :0]).shape == (2, n, 0)
+    small = A / np.float32(9)
+    sign, logarithm = np.linalg.slogdet(small.astype("complex128"))
+    assert np.allclose(tp.linalg.slogdet(tp.from_numpy(small))[0].numpy(), sign, 1e-3, 1e-4)
+    assert np.allclose(tp.linalg.slogdet(tp.from_numpy(small))[1].numpy(), logarithm, 1e-4, 1e-3)
+    exact = np.linalg.det(small.astype("complex128"))
+    assert np.allclose(tp.linalg.det(tp.from_numpy(small)).numpy() / exact, 1, 1e-3, 1e-3)
     a[1, :, 3] = 0
     assert tp.linalg.solve_ex(a, b).info.tolist() == [0, 4]
     assert tp.linalg.inv_ex(a).info.tolist() == [0, 4]
+    assert tp.linalg.det(a)[1] == 0
+    assert tp.linalg.slogdet(a)[0][1] == 0
+    assert tp.linalg.slogdet(a)[1][1] == -INF

@@ -362,13 +362,32 @@ def _minimise(A: Array, B: Array, rcond: float, driver: str) -> tuple[Array, int
 # --- functions --------------------------------------------------------------------------------
 
 
+def _pivots(A: Array) -> Array:
+    """Return what the determinants are products of, in double precision, which holds the products."""
+    found = np.empty(A.shape[:-1], np.complex128 if A.dtype.kind == "c" else np.float64)
+    getrf = _routine(A, "getrf", "getrf")
+    for place, matrix in _each(A):
+        factors, swaps, _ = getrf(matrix)
+        found[place] = factors.diagonal()
+        if np.count_nonzero(swaps != np.arange(len(swaps))) % 2:
+            found[(*place, 0)] *= -1
+    return found
+
+
 def linalg_det(A: Array) -> Array:
     """Return determinants."""
+    if A.size and _of_long_singles(A):
+        return _pivots(A).prod(-1).astype(A.dtype)
     return _linalg.det(A)
 
 
 def linalg_slogdet(A: Array) -> tuple[Array, Array]:
     """Return sign and logarithm of determinants."""
+    if A.size and _of_long_singles(A):
+        found = _pivots(A)
+        with np.errstate(divide="ignore"):
+            logarithm = np.log(np.abs(found)).sum(-1)
+        return np.sign(found).prod(-1).astype(A.dtype), logarithm.astype(A.real.dtype)
     sign, logarithm = _linalg.slogdet(A)
     return sign, logarithm
 
