@@ -1,29 +1,31 @@
 """Capture: a program runs once, on real or meta tensors, and the ops that it calls become a graph.
 
-:class:`Recorder` is a layer: it sees each call of an op, passes it on and notes it. What writes in place is
-noted as the op that computes the new value, and from then on the tensor, and all that show the same memory,
-stand for that; so the graph itself writes nothing.
+:class:`Recorder` is a layer: it sees each call of an op, passes it on and notes it. What a tensor stands for,
+and what is written, :mod:`.memory` knows.
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any
 
 from tensorplug.autograd.transforms.pytree import tree_leaves
-from tensorplug.core import Tensor
+from tensorplug.core.contexts import thread
+from tensorplug.core.device.dtypes import get_default_dtype
+from tensorplug.core.device.generator import Generator, fork_rng
 from tensorplug.core.device.meta import empty_meta
 from tensorplug.core.dispatch import layers
+from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op import Delegated, Op
 from tensorplug.core.tensor.base import TensorBase, version_of
-from tensorplug.nn import Buffer, Parameter
+from tensorplug.core.tensor.layout import is_dense
+from tensorplug.core.tensor.shapes import contiguous_strides
 
-from .graph import (
-    Graph,
-    Kind,
+from .graph import Graph
+from .memory import Memory, Uncapturable, share, source_line
+from .nodes import (
     Node,
     Value,
     call,
@@ -33,32 +35,12 @@ from .graph import (
     map_values,
     run_node,
     tensors_in,
-    values_in,
 )
 
 __all__ = ["Recorder", "Uncapturable", "called", "capture"]
 
 #: Decides whether a call of an op becomes a node; else what its body calls does.
 Level = Callable[[Op, tuple[Any, ...], dict[str, Any]], bool]
-
-
-#: A view: the op, its arguments after the first, and which of several results it is.
-_How = tuple[str, Any, int | None]
-
-
-class Uncapturable(RuntimeError):
-    """A program does what a graph cannot hold: the message says what, and at which line.
-
-    Attributes
-    ----------
-    source : str
-        The program's line, ``file:line``.
-    """
-
-    def __init__(self, reason: str, source: str = "") -> None:
-        super().__init__(f"{reason} ({source})" if source else reason)
-        self.reason = reason
-        self.source = source
 
 
 def called(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -116,7 +98,7 @@ def capture(
     return recorder.finished(result)
 
 
-class Recorder(Layer):
+class Recorder(Memory, Layer):
     """The layer that makes a graph of the calls it sees.
 
     Attributes
@@ -132,25 +114,15 @@ class Recorder(Layer):
     def __init__(
         self, level: Level = called, shapes_from_data: bool = False, follow: bool = False
     ) -> None:
-        self.graph = Graph()
+        super().__init__()
         # Whether the program may read data: the graph then holds for runs that read the same.
         self.follow = follow
         # Why the capture ended before the program did.
         self.ended: Uncapturable | None = None
         self.level = level
         self.shapes_from_data = shapes_from_data
-        # What tensors stand for, by id; they stay alive, so that no other tensor gets an id.
-        self.values: dict[int, Value] = {}
-        self.kept: dict[int, Any] = {}
-        self.inputs: dict[int, Value] = {}
-        self.written: dict[int, Any] = {}
-        self.views: dict[int, _View] = {}
-        self.arrays: dict[int, Any] = {}
-        # How often the memory of a tensor that is no view was written, and how often when a tensor's value
-        # was made.
-        self.writes: dict[int, int] = {}
-        self.seen: dict[int, int] = {}
-        self.recorded = layers.recording.enabled
+        # Where new tensors are made, of which dtype.
+        self.defaults = get_default_dtype(), default_device()
         # Within a call that becomes a node, what is called is its own affair.
         self.inside = False
         self.reads: list[str] = []
@@ -174,22 +146,6 @@ class Recorder(Layer):
         for name, tensor in named_tensors(function, args, kwargs):
             self.add(name, tensor, "input")
 
-    def add(self, name: str, tensor: Any, kind: Kind) -> Value:
-        """Make a tensor an input."""
-        known = self.inputs.get(id(tensor))
-        if known is not None and kind != "input":
-            return known
-        value = self.graph.add_input(name, tensor, kind)
-        if known is None:
-            self._keep(tensor, value)
-            self.inputs[id(tensor)] = value
-        return value
-
-    def _keep(self, tensor: Any, value: Value) -> None:
-        self.values[id(tensor)] = value
-        self.kept[id(tensor)] = tensor
-        self.arrays.setdefault(id(tensor._array), tensor)
-
     # --- calls ---
 
     def __call__(
@@ -201,7 +157,7 @@ class Recorder(Layer):
         if op.kind == "composite" and op.inplace_of is None and not self.level(op, args, kwargs):
             with self.active():
                 return self._taken_apart(op, args, dict(kwargs))
-        before = [(tensor, version_of(tensor)) for tensor in tensors_in((args, kwargs))]
+        before = [(t, version_of(t), t._shape) for t in tensors_in((args, kwargs))]
         self.reads = []
         self.inside = True
         try:
@@ -212,22 +168,35 @@ class Recorder(Layer):
             self._noted(op, args, kwargs, result, before)
         except Uncapturable as error:
             self._end(error)
+        except Exception as error:  # the program itself runs
+            self._end(Uncapturable(f"{op.name}() is not captured: {error}", source_line()))
         return result
 
     def _noted(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, before: list[Any]
     ) -> None:
+        if any([isinstance(value, Generator) for value in (*args, *kwargs.values())]):
+            self._refuse(f"{op.name}() draws from a generator of its own")
         made = tensors_in(result)
         shaped = self.shapes_from_data or self._shaped(op, args, kwargs)
         if not shaped and not self.reads:
             self.reads = ["the shape of what it returns"]
         if self.reads and not (made and (shaped or self.follow)):
             self._refuse(f"{op.name}() depends on data: {self.reads[0]}")
-        changed = [tensor for tensor, version in before if version_of(tensor) != version]
+        if (get_default_dtype(), default_device()) != self.defaults:
+            self._refuse("the program sets the default dtype or device")
+        changed = [tensor for tensor, version, _ in before if version_of(tensor) != version]
+        turned = op.inplace_of is not None and op.inplace_of.view
+        if not turned and any([tensor._shape != shape for tensor, _, shape in before]):
+            self._refuse(f"{op.name}() resizes the tensor that it writes")
+        if op.random and self.recorded and any([tensor.requires_grad for tensor in changed]):
+            self._refuse("random numbers are written into what requires grad")
         if not made and not changed:
             return  # a fact of shapes and dtypes
         with layers.isolated():
             if op.inplace_of is not None:
+                if turned and self._is_shown(args[0]):
+                    self._refuse(f"{op.name}() changes how a tensor shows memory that others show")
                 self._compute(op.inplace_of, args, kwargs, [args[0]])
             elif kwargs.get("out") is not None:
                 self._note_out(op, args, dict(kwargs))
@@ -243,7 +212,7 @@ class Recorder(Layer):
         function = op if op.inplace_of is None else op.inplace_of
         options = {name: value for name, value in kwargs.items() if name != "out"}
         try:
-            with layers.isolated(), layers.gradient_off():
+            with layers.isolated(), layers.gradient_off(), fork_rng():
                 arguments = function.bind(args, options)
                 call(function, map_leaves(arguments, lambda t: empty_meta(t._shape, t._key.dtype)))
         except Exception:  # on meta tensors nothing can be read
@@ -286,20 +255,8 @@ class Recorder(Layer):
         if not self.follow:
             raise error
         self.ended = error
-
-    def _refuse(self, reason: str) -> NoReturn:
-        raise Uncapturable(reason, source_line())
-
-    def _node(self, op: Op, arguments: tuple[Any, ...], updates: tuple[int, ...] = ()) -> Node:
-        node = Node(
-            op,
-            arguments,
-            updates=updates,
-            records=layers.recording.enabled or not self.recorded,
-            source=source_line(),
-        )
-        self.graph.nodes.append(node)
-        return node
+        # The rest is the program's own: nothing of it is seen.
+        thread.stack = tuple([layer for layer in thread.stack if layer is not self])
 
     def _note(self, op: Op, bound: tuple[Any, ...], result: Any, changed: list[Any]) -> None:
         given = tensors_in(bound)
@@ -324,7 +281,7 @@ class Recorder(Layer):
             if id(tensor) in self.values:
                 continue  # an argument among the results
             self._keep(tensor, value)
-            sources = [source for source in given if _share(tensor, source)]
+            sources = [source for source in given if share(tensor, source)]
             if sources:
                 several = None if isinstance(result, TensorBase) else number
                 first = isinstance(bound[0], TensorBase) and any([bound[0] is t for t in sources])
@@ -355,96 +312,20 @@ class Recorder(Layer):
         like = results or targets
         node.result = [self.graph.add_output(node, tensor) for tensor in like]
         node.result = node.result[0] if len(like) == 1 else tuple(node.result)
-        for number, (target, value) in enumerate(zip(targets, list(node.outputs), strict=True)):
+        for target, value in zip(targets, list(node.outputs), strict=True):
             if not results or value.dtype is not target._key.dtype:
                 node = self._node(known_op("cast"), (value, target._key.dtype))
                 node.result = self.graph.add_output(node, target)
                 value = node.output
             value.device = target._key.device
-            if results and results[number]._shape != target._shape:
-                self._refuse(f"{op.name}() resizes the tensor that it writes")
+            strides = target._key.runtime.strides(target._array)
+            dense = id(target) not in self.views and is_dense(target._shape, strides)
+            if op.random and dense and strides != contiguous_strides(target._shape):
+                node = self._node(known_op("clone_strided"), (value, strides))
+                value = node.result = self.graph.add_output(node, target)
             self._write(target, value)
 
     # --- values ---
-
-    def value_of(self, tensor: Any) -> Value:
-        """Return what a tensor stands for; one that is not known becomes a constant."""
-        known = self.values.get(id(tensor))
-        if known is not None:
-            if (
-                id(tensor) in self.views
-                and self.seen[id(tensor)] != self.writes[id(self._root(tensor))]
-            ):
-                return self._show_again(tensor)
-            return known
-        if type(tensor) not in (Tensor, Parameter, Buffer):
-            self._refuse(f"a tensor of class {type(tensor).__name__} is used")
-        same = self.arrays.get(id(tensor._array))
-        if same is not None:  # detached, or a tensor as autograd kept it
-            node = self._node(known_op("graph.detach"), (self.value_of(same),))
-            node.result = self.graph.add_output(node, tensor)
-            self._keep(tensor, node.output)
-            self._show(tensor, same, ("graph.detach", (), None))
-            return node.output
-        if any([_share(tensor, t) for number, t in self.kept.items() if number not in self.inputs]):
-            self._refuse("a tensor shows memory of another one, and no op says how")
-        return self.add("constant", tensor, "constant")
-
-    def _show(self, tensor: Any, source: Any, how: _How | None) -> None:
-        self.views[id(tensor)] = _View(source, how)
-        self.seen[id(tensor)] = self.writes.setdefault(id(self._root(source)), 0)
-
-    def _root(self, tensor: Any) -> Any:
-        """Return the tensor whose memory one shows, itself if it is no view."""
-        while id(tensor) in self.views:
-            tensor = self.views[id(tensor)].source
-        return tensor
-
-    def _show_again(self, tensor: Any) -> Value:
-        """Note the view that a tensor is once more, of memory that was written since."""
-        source, how = self.views[id(tensor)]
-        if how is None:
-            self._refuse("memory is written that a view of several tensors shows")
-        name, rest, number = how
-        node = self._node(known_op(name), (self.value_of(source), *rest))
-        if number is None:
-            node.result = self.graph.add_output(node, tensor)
-        else:
-            made = infer(node.op, node.args)
-            node.result = map_leaves(made, lambda like: self.graph.add_output(node, like))
-            for value in node.outputs:
-                value.device = tensor._key.device
-        value = self.values[id(tensor)] = node.outputs[number or 0]
-        self.seen[id(tensor)] = self.writes[id(self._root(tensor))]
-        return value
-
-    def _write(self, target: Any, value: Value) -> None:
-        """Have a tensor, and what shows its memory, stand for a new value."""
-        self.value_of(target)  # makes it known
-        chain: list[_How] = []
-        root = target
-        while id(root) in self.views:
-            root, how = self.views[id(root)]
-            if how is None:
-                self._refuse("a view is written that takes several tensors")
-            chain.insert(0, how)
-        if any(values_in(chain)):
-            self._refuse("a view that takes a tensor as an argument is written")
-        others = [t for number, t in self.kept.items() if number in self.inputs and t is not root]
-        if any([_share(root, other) for other in others]):
-            self._refuse("a tensor is written whose memory another input shows")
-        new = value
-        if chain:
-            before = self.value_of(root)
-            node = self._node(known_op("graph.write_view"), (before, value, tuple(chain)))
-            new = node.result = self.graph.add_output(node, root)
-        self.values[id(root)] = new
-        self.writes[id(root)] = self.writes.get(id(root), 0) + 1
-        if chain:
-            self.values[id(target)] = value
-            self.seen[id(target)] = self.writes[id(root)]
-        if id(root) in self.inputs:
-            self.written[id(root)] = root
 
     def check(self, node: Node, values: dict[Value, Any]) -> None:
         """Run a node of a graph that checks data, and note it."""
@@ -454,61 +335,23 @@ class Recorder(Layer):
 
     # --- the end ---
 
-    def shown(self) -> set[Value]:
-        """Return the values of tensors that show memory of others."""
-        return {self.values[number] for number in self.views}
-
-    def shows_input(self, tensor: Any) -> bool:
-        """Return whether a tensor that is no input shows the memory of one."""
-        if id(tensor) in self.inputs:
-            return False
-        root = self._root(tensor)
-        if id(root) in self.inputs:
-            return True
-        return any([_share(root, self.kept[number]) for number in self.inputs])
-
-    def is_constant(self, tensor: Any) -> bool:
-        """Return whether a tensor is neither an argument, nor state of a module, nor made by an op."""
-        value = self.inputs.get(id(tensor))
-        return value is not None and value.kind == "constant"
-
-    def shared(self, tensors: list[Any], values: list[Any]) -> dict[Value, int]:
-        """Return which of the values that tensors stand for show the same memory, by a number for each."""
-        found: dict[Value, int] = {}
-        for tensor, value in zip(tensors, values, strict=True):
-            if isinstance(tensor, TensorBase) and tensor._storage is not None:
-                found[value] = id(tensor._storage)
-        return found
-
     def finished(self, result: Any) -> Graph:
         """Return the graph, given what the program returned."""
         with layers.isolated():
-            self.graph.result = map_leaves(result, self.value_of)
+            self.graph.result = map_leaves(result, self._shown_again)
             self.graph.writes = [
                 (self.inputs[number], self.value_of(tensor))
                 for number, tensor in self.written.items()
             ]
+        for target, new in self.graph.writes:
+            if target.shape != new.shape:
+                self._refuse(f"{target} is resized")
         return self.graph
 
 
 #: How programs read data that can be compared, and up to how many numbers.
 _READS = ("item()", "tolist()")
 _READABLE = 64
-
-
-class _View(NamedTuple):
-    """What a tensor shows, and how; None if that takes more than the tensor as the first argument."""
-
-    source: Any
-    how: _How | None
-
-
-def _share(tensor: Any, other: Any) -> bool:
-    """Return whether two tensors are of one storage, or the same array."""
-    storage = tensor._storage
-    return tensor is not other and (
-        (storage is not None and storage is other._storage) or tensor._array is other._array
-    )
 
 
 # --- names ------------------------------------------------------------------------------------------
@@ -531,15 +374,3 @@ def named_tensors(
         else:
             found += [(f"{name}_{number}", tensor) for number, tensor in enumerate(tensors)]
     return found
-
-
-def source_line() -> str:
-    """Return the innermost line that is not this library's: ``file:line``."""
-    frame: Any = sys._getframe(1)
-    outside = (__name__.partition(".")[0] + ".",)
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if not name.startswith(outside):
-            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""

@@ -125,6 +125,7 @@ def _bags(
     padding_idx: int | None,
     sparse: bool,
 ) -> Any:
+    length = 0
     inside = None  # what comes after the end of the last bag is in none
     if input.ndim == 2:
         bags, length = input.shape
