@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
 from .arguments import plain_arguments, reads_tensor
-from .call_cache import ABSENT, CallCache, cache_call, cache_delegation, call_key
+from .call_cache import ABSENT, CallCache, all_given, cache_call, cache_delegation, call_key
 from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
 from .dispatcher import general, rescued
 from .execution import contract, execute, run_cached, verify
@@ -49,11 +48,13 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
         alike = not reads_tensor(given, named, args, kwargs)
         if type(spec) is Delegated:
             if alike:
-                cache_delegation(op, cache, key, args, spec)
+                cache_delegation(op, cache, key, args, kwargs, spec)
             return spec.result
         if alike:
             cache_call(op, cache, key, args, kwargs, spec)
         return execute(op, spec)
+    if kwargs:
+        args = all_given(args, kwargs)
     result = cached.result
     if result is None:
         if cached.function is not None:
@@ -80,31 +81,6 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
     if dispatch_state.grad_disabled:
         dispatch_state.gradient.mark_if_inference(output)
     return output
-
-
-def _flags(op: Op) -> dict[int, str]:
-    """Return the positions and names of the parameters that are True or False by default."""
-    given = op.declaration.__defaults__ or ()
-    start = op.declaration.__code__.co_argcount - len(given)
-    return {
-        position: op.names[position]
-        for position, value in enumerate(given, start)
-        if isinstance(value, bool)
-    }
-
-
-def _check_flags(op: Op, flags: dict[int, str], args: tuple[Any, ...]) -> None:
-    """Raise TypeError where a number stands for a flag: ``amax(1, 2)`` is not over two dimensions."""
-    for position, name in flags.items():
-        if position < len(args) and type(args[position]) in _NO_FLAGS:
-            raise TypeError(
-                f"{op.name}(): argument '{name}' (position {position}) must be bool, not "
-                f"{type(args[position]).__name__}; several dimensions are given as a tuple, other "
-                "arguments by name"
-            )
-
-
-_NO_FLAGS = frozenset({int, float, str, tuple, list})
 
 
 def _takes_numbers(op: Op) -> bool:
@@ -205,8 +181,6 @@ def _build_call(op: Op) -> Callable[..., Any]:
     renamed = _renamed(op)
     # Whoever gives more arguments than this in their places has none left to name otherwise.
     namable = max([op.parameters.index(name) + 1 for name in renamed.values()], default=0)
-    flags = _flags(op)
-    first = min(flags, default=sys.maxsize)
     cache = CallCache()
     seeded = "seed" in op.names  # a seed differs from call to call: nothing to cache
 
@@ -214,8 +188,6 @@ def _build_call(op: Op) -> Callable[..., Any]:
         numbers = _takes_numbers(op)
 
         def call_composite(*args: Any, **kwargs: Any) -> Any:
-            if len(args) > first:
-                _check_flags(op, flags, args)
             if kwargs:
                 if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
                     kwargs = _respelled(op, renamed, kwargs)
@@ -247,8 +219,6 @@ def _build_call(op: Op) -> Callable[..., Any]:
         return _by_plan(op, call_composite) if op.view else call_composite
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if len(args) > first:
-            _check_flags(op, flags, args)
         if kwargs:
             if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
                 kwargs = _respelled(op, renamed, kwargs)
