@@ -93,6 +93,8 @@ def _takes_numbers(op: Op) -> bool:
 _FIRST = ("A", "B", "L", "b", "input", "x")
 _SPELLINGS = {
     "dim": ("axis",),
+    "dim0": ("axis0",),
+    "dim1": ("axis1",),
     "elements": ("element",),
     "indices_or_sections": ("indices", "sections", "tensor_indices_or_sections"),
     "input": ("x", "a", "x1"),
