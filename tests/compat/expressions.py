@@ -145,6 +145,8 @@ torch.sparse.mm(torch.eye(2).to_sparse(), torch.ones(2, 2)).tolist()
 (torch.eye(2).to_sparse() @ torch.ones(2, 2)).tolist()
 torch.eye(2).to_sparse().t().coalesce().indices().tolist()
 (torch.eye(2).to_sparse() * 3).to_dense().tolist(), torch.sparse.sum(torch.eye(2).to_sparse()).item()
+torch.sparse.spdiags(torch.arange(8.0).reshape(2, 4), torch.tensor([-1, 2]), (3, 5)).to_dense().tolist()
+torch.swapaxes(torch.zeros(2, 3), axis0=0, axis1=1).shape
 sparse_grad()
 sparse_embedding()
 # --- files

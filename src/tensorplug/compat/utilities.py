@@ -121,7 +121,7 @@ def _temporary_directory() -> Generator[str, None, None]:
 class WeakIdRef(weakref.ref[Any]):
     """A weak reference that compares by what it refers to, not by what that equals."""
 
-    def __init__(self, key: Any, callback: Any = None) -> None:
+    def __init__(self, key: Any, callback: Any = None, /) -> None:
         super().__init__(key, callback)  # type: ignore[call-arg]
         self._id = id(key)
 
@@ -218,9 +218,9 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     "torch._higher_order_ops": {"cond": _cond, "while_loop": _while_loop},
     "torch._higher_order_ops.cond": {"cond": _cond},
     "torch._higher_order_ops.while_loop": {"while_loop": _while_loop},
-    "torch.amp.autocast_mode": vars(autocast_mode),
-    "torch.cuda.amp.autocast_mode": vars(autocast_mode),
-    "torch.cuda.amp.grad_scaler": vars(grad_scaler),
+    "torch.amp.autocast_mode": dict(vars(autocast_mode)),
+    "torch.cuda.amp.autocast_mode": dict(vars(autocast_mode)),
+    "torch.cuda.amp.grad_scaler": dict(vars(grad_scaler)),
     "torch.cuda.amp": {"amp_definitely_not_available": lambda: True},
     "torch.cuda.amp.common": {"amp_definitely_not_available": lambda: True},
     "torch.autograd": {"ProfilerActivity": ProfilerActivity},
