@@ -52,6 +52,7 @@ def test_out(name):
 OTHERS = {
     "addbmm": "converts if the batch is empty",
     "bernoulli": "complex numbers are refused by another error",
+    "clamp": "it does not convert between numbers, it does between tensors",
     "cumprod": "bool is taken of 0-d tensors",
     "cumsum": "bool is taken of 0-d tensors",
     "fft_ifft": "of complex numbers it does not convert, of real ones it does",
