@@ -35,10 +35,14 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """One call: its name, and what runs it and returns what differed, "" for nothing."""
+    """One call: its name, and what runs it and returns what differed, "" for nothing.
+
+    Where only some are run, those of which there is one of a kind are.
+    """
 
     name: str
     check: Callable[[], str]
+    one_of_a_kind: bool = False
 
 
 def _values(rank: int, shape: tuple[int, ...], dtype: str) -> Array:
@@ -285,6 +289,25 @@ class _World:
         dist.destroy_process_group(even)
         return _differs(t, np.array([expected]))
 
+    def shared(self) -> str:
+        """Check calls whose input is their output, or a part of it: programs save memory so."""
+        given = [np.arange(2.0 * self.size) + 10 * r for r in self.ranks]
+        share = slice(2 * self.rank, 2 * self.rank + 2)
+        t = tp.tensor(given[self.rank].tolist(), device=self.device)
+        dist.all_gather_into_tensor(t, t[share])
+        expected = np.concatenate([g[2 * r : 2 * r + 2] for r, g in enumerate(given)])
+        if wrong := _differs(t, expected):
+            return f"all_gather_into_tensor: {wrong}"
+        t = tp.tensor(given[self.rank].tolist(), device=self.device)
+        dist.reduce_scatter_tensor(t[share], t)
+        expected = given[self.rank].copy()
+        expected[share] = np.sum(given, axis=0)[share]
+        if wrong := _differs(t, expected):
+            return f"reduce_scatter_tensor: {wrong}"
+        t = tp.tensor(given[self.rank].tolist(), device=self.device)
+        dist.all_to_all_single(t, t)
+        return _differs(t, np.concatenate([g[share] for g in given]))
+
     def overlapping(self) -> str:
         """Several collectives under way, waited for in the other order."""
         tensors = [
@@ -347,8 +370,10 @@ def cases(device: str = "cpu") -> Iterator[Case]:
                 yield Case(f"{move.__name__} {where}", partial(move, dtype, layout))
     for dtype in ("float16", "bfloat16"):
         yield Case(f"rounding ({dtype})", partial(world.rounding, dtype))
-    for whole in (world.subgroups, world.overlapping, world.objects, world.counting):
-        yield Case(whole.__name__, whole)
+    for whole in (
+        world.subgroups, world.shared, world.overlapping, world.objects, world.counting,
+    ):  # fmt: skip
+        yield Case(whole.__name__, whole, one_of_a_kind=True)
 
 
 def run(device: str = "cpu", every: int = 1) -> tuple[int, list[str]]:
@@ -359,7 +384,7 @@ def run(device: str = "cpu", every: int = 1) -> tuple[int, list[str]]:
     device : str
         Where the tensors are.
     every : int
-        Run each so-manieth case only.
+        Run each so-manieth case only, and those of which there is one of a kind.
 
     Returns
     -------
@@ -370,7 +395,7 @@ def run(device: str = "cpu", every: int = 1) -> tuple[int, list[str]]:
     failures = []
     count = 0
     for number, case in enumerate(cases(device)):
-        if number % every:
+        if number % every and not case.one_of_a_kind:
             continue
         count += 1
         try:

@@ -158,7 +158,7 @@ def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list
 
 
 def _in_use() -> list[Any]:
-    """Return the pool's blocks that anything holds; others' memory may be at the same addresses, upon them."""
+    """Return the pool's blocks that anything holds; memory of others may be at the same addresses."""
     pooled = cp.cuda.memory.PooledMemory
     pointers = [thing for thing in gc.get_objects() if isinstance(thing, cp.cuda.MemoryPointer)]
     blocks = {at.mem.ptr: at.mem for at in pointers if isinstance(at.mem, pooled) and at.mem.ptr}
