@@ -124,7 +124,7 @@ def test_tensors_where_numbers_stand() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_tensors_given_by_name() -> None:
-    """Of each op: tensors by their names, with other values and shapes in turn, are not taken for those before."""
+    """Of each op: tensors by name, with other values and shapes in turn, are not taken for those before."""
     served = 0
     for record in filter(is_taken, records()):
         op = get_op(record.op)
