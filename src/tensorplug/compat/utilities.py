@@ -25,6 +25,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import DType, float16, float32, float64, int64
 from tensorplug.core.ops.linalg import results
 from tensorplug.core.tensor.shapes import Size
+from tensorplug.data.pinning import pin
 from tensorplug.distributions import Binomial
 from tensorplug.futures import Future
 from tensorplug.nn import functional, init
@@ -306,6 +307,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "set_module": lambda obj, mod: setattr(obj, "__module__", mod),
     },
     "torch.utils._triton": dict.fromkeys(_TRITON, no),
+    "torch.utils.data._utils.pin_memory": {"pin_memory": lambda data, device=None: pin(data)},
     "torch.utils.data.backward_compatibility": {"worker_init_fn": nothing},
     "torch.utils.deterministic": {"fill_uninitialized_memory": True},
     "torch.utils.weak": {"TensorWeakRef": weakref.ref, "WeakIdRef": WeakIdRef},
