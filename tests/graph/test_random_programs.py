@@ -216,9 +216,9 @@ def facts(tensors: Any) -> list[Any]:
 
 
 def observed(
-    function: Any, given: tuple[list[Any], list[Any]], state: Any, seed: int
+    function: Any, given: tuple[list[Any], list[Any]], state: Any, seed: int, ordered: bool
 ) -> tuple[list[Any], list[Any]]:
-    """Return what a call shows, and gradients."""
+    """Return what a call shows, strides if `ordered`, and gradients."""
     tp.manual_seed(seed)
     arguments, leaves = given
     results = function(*arguments)
