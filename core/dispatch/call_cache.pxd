@@ -49,6 +49,7 @@ cdef class CallCache:
     cdef public dict calls, replays
     cdef public PlannedCall latest
     cdef public Py_ssize_t missed, refused, unrecorded
+    cdef public bint delegates
 
 
 @cython.locals(before=PlannedCall)

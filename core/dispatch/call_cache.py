@@ -219,15 +219,21 @@ def _but_for_ones(shape: tuple[int, ...]) -> list[int]:
 
 
 class CallCache:
-    """The cached calls of one op; of view ops also the plan that served the latest one."""
+    """The cached calls of one op; of view ops also the plan that served the latest one.
 
-    __slots__ = ("calls", "latest", "missed", "refused", "replays", "unrecorded")
+    `delegates` tells whether the op's rule made a call of other ops instead.
+    """
+
+    __slots__ = (
+        "calls", "delegates", "latest", "missed", "refused", "replays", "unrecorded",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.calls: dict[Any, Any] = {}
         self.latest: PlannedCall | None = None
         self.missed = 0  # plans that were not kept, see store_plan
         self.replays: dict[Any, Any] = {}  # see .replay
+        self.delegates = False
         self.refused = self.unrecorded = 0
         _caches.append(self)
 

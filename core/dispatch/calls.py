@@ -42,11 +42,16 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
         args, kwargs = plain_arguments(op, args, kwargs)
         return execute(op, op.function(*args, **kwargs))
     if cached is None:
+        if cache.delegates:
+            replay = replayed(op, cache, args, kwargs)
+            if replay is not NotImplemented:
+                return replay
         given, named = args, kwargs
         args, kwargs = plain_arguments(op, args, kwargs)
         spec = op.function(*args, **kwargs)
         alike = not reads_tensor(given, named, args, kwargs)
         if type(spec) is Delegated:
+            cache.delegates = cache.delegates or spec.function is None
             if alike:
                 cache_delegation(op, cache, key, args, kwargs, spec)
             return spec.result

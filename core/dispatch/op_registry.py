@@ -423,6 +423,7 @@ def _declare(
     op = claim(name or function.__name__)
     op.declared = True
     op.kind = kind
+    op.pure = kind == "primitive" and _is_own(function)  # composites say it
     op.function = function
     shown: Callable[..., Any] = declaration or inspect.unwrap(function)
     op.declaration = shown
