@@ -189,8 +189,8 @@ class Recorder(Memory, Layer):
         turned = op.inplace_of is not None and op.inplace_of.view
         if not turned and any([tensor._shape != shape for tensor, _, shape in before]):
             self._refuse(f"{op.name}() resizes the tensor that it writes")
-        if op.random and self.recorded and any([tensor.requires_grad for tensor in changed]):
-            self._refuse("random numbers are written into what requires grad")
+        if op.random and op.inplace_of is not None and self.recorded and args[0].requires_grad:
+            self._check_gradient(op.inplace_of, args, kwargs)
         if not made and not changed:
             return  # a fact of shapes and dtypes
         with layers.isolated():
@@ -204,6 +204,13 @@ class Recorder(Memory, Layer):
                 self._note(op, op.bind(args, kwargs), result, changed)
             for tensor in () if shaped else made:
                 self._node(known_op("graph.expect_shape"), (self.value_of(tensor), tensor._shape))
+
+    def _check_gradient(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Refuse numbers that take the place of what requires grad, and do not depend on it."""
+        with layers.isolated(), fork_rng():
+            given = map_leaves((args, kwargs), lambda t: t.detach().requires_grad_(t.requires_grad))
+            if not op.call(*given[0], **given[1]).requires_grad:
+                self._refuse("random numbers are written into what requires grad")
 
     def _shaped(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Return whether shapes of results follow from those of arguments."""

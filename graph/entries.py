@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from operator import is_
 from typing import Any
 
 from tensorplug.autograd.grad_mode import enable_grad, no_grad
@@ -68,9 +69,9 @@ class Entry:
         # By which inputs require grad; and why gradients are left to ops.
         self.trainings: dict[tuple[bool, ...], Training | bool | None] = {}
         self.refused: Uncapturable | None = None
-        self.state: list[tuple[Any, Any, Any, Any]] = [
-            (tensor, tensor._array, tensor._key, tensor._shape) for tensor in graph.state.values()
-        ]
+        self.state = list(graph.state.values())
+        self.arrays = [tensor._array for tensor in self.state]
+        self.kinds = [(tensor._key, tensor._shape) for tensor in self.state]
 
     def holds(self, tensors: list[Any]) -> bool:
         """Return whether state is as it was when the graph was captured, and no argument is state."""
@@ -81,18 +82,30 @@ class Entry:
             if number not in self.fixed:
                 given += (tensor._array, tensor._storage)
         memory = set(map(id, given)) - {id(None)}
-        for number, (tensor, array, key, shape) in enumerate(self.state):
-            if id(tensor._array) in memory or id(tensor._storage) in memory:
-                return False
-            if tensor._array is not array:
-                self.program = None
-                if tensor._key is not key or tensor._shape != shape:
-                    return False
+        arrays = [tensor._array for tensor in self.state]
+        if not (
+            memory.isdisjoint(map(id, arrays))
+            and memory.isdisjoint([id(tensor._storage) for tensor in self.state])
+        ):
+            return False
+        return self._has(arrays) and not self.watch.changed()
+
+    def _has(self, arrays: list[Any]) -> bool:
+        """Return whether state has memory of the kind that it had; which memory it is may change."""
+        if all(map(is_, arrays, self.arrays)):
+            return True
+        self.program = None
+        for number, (tensor, (key, shape)) in enumerate(zip(self.state, self.kinds, strict=True)):
+            if arrays[number] is not self.arrays[number]:
                 strides = key.runtime.strides
-                if strides(tensor._array) != strides(array):
+                if (
+                    tensor._key is not key
+                    or tensor._shape != shape
+                    or strides(arrays[number]) != strides(self.arrays[number])
+                ):
                     return False
-                self.state[number] = (tensor, tensor._array, key, shape)
-        return not self.watch.changed()
+                self.arrays[number] = arrays[number]
+        return True
 
     def run(self, tensors: list[Any], recorded: bool) -> Any:
         """Return what the program returns for tensors.

@@ -110,6 +110,8 @@ class Memory:
         if same is None and owner is not None and owner is not tensor:
             same = owner  # state that is used detached before it is used itself
             self.value_of(owner)
+        if same is not None and same._shape != tensor._shape:
+            self._refuse("a tensor shows memory as another one did before")
         if same is not None and tensor.requires_grad and not same.requires_grad:
             self._refuse("a tensor that requires grad is used after what was detached from it")
         if same is not None:  # detached, or a tensor as autograd kept it

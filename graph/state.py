@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
 from itertools import chain
-from operator import is_
+from operator import attrgetter, is_
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -82,6 +82,9 @@ class State:
         # The names and strings in the code of the program.
         self.used: set[str] = set()
         self._records: list[_Record] = []
+        # Classes and their bases; functions, their code, their defaults and those by name.
+        self._of_classes: tuple[list[Any], list[Any]] = ([], [])
+        self._of_functions: tuple[list[Any], ...] = ([], [], [], [])
         # Containers, and what makes them quick to compare, all at once.
         self._containers: list[_Record] = []
         self._quick: tuple[Any, ...] | None = None
@@ -187,7 +190,9 @@ class State:
         if is_foreign(module_of(function)):
             return []
         label = function.__name__
-        held = self._keep(function, label, _of_function)
+        held = _of_function(function)
+        for kept, value in zip(self._of_functions, (function, *held), strict=True):
+            kept.append(value)
         # Defaults are looked at under the parameters' names, which any code may have.
         found = [(item, f"{label}[0]") for item in held] + [(vars(function), label)]
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
@@ -198,7 +203,8 @@ class State:
             return []
         held = _of_class(kind)
         self._containers.append((vars(kind), _of_mapping, held, kind.__name__))
-        self._keep(kind, kind.__name__, lambda kind: [*kind.__bases__])
+        self._of_classes[0].append(kind)
+        self._of_classes[1].append(kind.__bases__)
         if is_foreign(module_of(kind)):  # only what takes the place of its methods is of interest
             return []
         values = [
@@ -251,9 +257,12 @@ class State:
                         return label
                     self._containers[number] = (value, read, now, label)
                 self._quick = None
-            for value, kind in zip(self._objects, self._classes, strict=True):
-                if type(value) is not kind:
-                    return f"the class of an object of {kind.__name__}"
+            if not all(map(is_, map(type, self._objects), self._classes)):
+                return "the class of an object"
+            if not all(map(is_, map(_BASES, self._of_classes[0]), self._of_classes[1])):
+                return "the bases of a class"
+            if not self._functions_as_held():
+                return "a function"
             for value, read, held, label in self._records:
                 if not _alike(read(value), held):
                     return label
@@ -264,6 +273,15 @@ class State:
         except Exception as error:  # what is read may be of any class
             return f"what cannot be compared: {error}"
         return ""
+
+    def _functions_as_held(self) -> bool:
+        """Return whether functions have the code and the defaults that they had."""
+        functions, codes, defaults, named = self._of_functions
+        return (
+            all(map(is_, map(_CODE, functions), codes))
+            and all(map(is_, map(_DEFAULTS, functions), defaults))
+            and all(map(is_, map(_NAMED, functions), named))
+        )
 
     def _as_held(self) -> bool:
         """Return whether all containers hold the very objects that they held: one loop, in C."""
@@ -363,6 +381,12 @@ def _halves(held: list[Any]) -> tuple[list[Any], list[Any]]:
 
 def _of_class(kind: type) -> list[Any]:
     return _of_mapping(vars(kind))
+
+
+_BASES = attrgetter("__bases__")
+_CODE = attrgetter("__code__")
+_DEFAULTS = attrgetter("__defaults__")
+_NAMED = attrgetter("__kwdefaults__")
 
 
 def _of_function(function: Any) -> list[Any]:

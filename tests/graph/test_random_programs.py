@@ -210,20 +210,22 @@ def facts(tensors: Any) -> list[Any]:
             (k for k, o in enumerate(tensors[:number])
              if memory and o.numel() and o.untyped_storage().data_ptr() == memory), number,
         )  # fmt: skip
-        steps = [step for step, size in zip(t.stride(), t.shape, strict=True) if size > 1]
-        seen.append((t.dtype, tuple(t.shape), steps, t.requires_grad, t.is_leaf, first,
+        seen.append((t.dtype, tuple(t.shape), t.requires_grad, t.is_leaf, first,
                      t.detach().clone().numpy().tobytes()))  # fmt: skip
     return seen
 
 
 def observed(
-    function: Any, given: tuple[list[Any], list[Any]], state: Any, seed: int
+    function: Any, given: tuple[list[Any], list[Any]], state: Any, seed: int, ordered: bool
 ) -> tuple[list[Any], list[Any]]:
-    """Return what a call shows, and gradients."""
+    """Return what a call shows, strides if `ordered`, and gradients."""
     tp.manual_seed(seed)
     arguments, leaves = given
     results = function(*arguments)
-    seen = [*facts([*arguments, state, *results]), tp.rand(2).tolist()]
+    tensors = [*arguments, state, *results]
+    seen: list[Any] = [*facts(tensors), tp.rand(2).tolist()]
+    if ordered:
+        seen += [t.stride() for t in results if 1 not in t.shape and t.numel()]
     seen += [[result is other for other in arguments] for result in results]
     loss: Any = 0.0
     for number, t in enumerate(results):
@@ -259,6 +261,8 @@ def compare(seed: int, wrap: Callable[[Any], Any] = tp.compile) -> str:
     with tp.random.fork_rng():
         program(instructions, states[2], kept, skipped)(*given(shapes, 0)[0])
     taken = [i for n, i in enumerate(instructions) if n not in skipped]
+    # What is written keeps its numbers, not its order in memory.
+    ordered = not any([name in WRITES for name, *_ in taken])
     plain = program(taken, states[0], kept, None)
     compiled = wrap(program(taken, states[1], kept, None))
     for call in range(4):
@@ -267,7 +271,7 @@ def compare(seed: int, wrap: Callable[[Any], Any] = tp.compile) -> str:
         for function, state in ((plain, states[0]), (compiled, states[1])):
             with modes[call]():
                 try:
-                    outcome.append(observed(function, given(shapes, call), state, call))
+                    outcome.append(observed(function, given(shapes, call), state, call, ordered))
                 except ERRORS as error:
                     outcome.append((type(error).__name__, []))
         (a, ga), (b, gb) = outcome
