@@ -100,7 +100,8 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
     if (cache.unrecorded if tracked else cache.refused) >= _REFUSED:
         return NotImplemented
     if tracked:
-        if dispatch_state.gradient.watched:
+        # A mode that makes a call it was handed sees the parts in the backward pass, so there have to be some.
+        if dispatch_state.gradient.watched or dispatch_state.layers_active:
             return NotImplemented
         for tensor in tensors:
             if tensor._extra is not None and tensor._extra.inference:

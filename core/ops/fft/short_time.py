@@ -269,7 +269,7 @@ def istft(
     stop = min(end, total)
     signal = signal.narrow(1, start, stop - start)
     envelope = envelope.narrow(0, start, stop - start)
-    if not envelope.is_meta and envelope.numel():
+    if not (envelope.is_meta or envelope._batched) and envelope.numel():
         smallest = envelope.abs().amin().item()
         if smallest <= _SMALLEST_ENVELOPE:
             raise RuntimeError(

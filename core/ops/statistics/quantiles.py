@@ -36,7 +36,8 @@ def _probabilities(name: str, q: Any, input: Tensor) -> Tensor:
             f"{input.dtype}"
         )
     tensor: Tensor = q  # type: ignore[assignment]
-    if not tensor.is_meta and not all((tensor >= 0) & (tensor <= 1)).item():
+    # Of all samples of a vmap at once there is no telling.
+    if not (tensor.is_meta or tensor._batched) and not all((tensor >= 0) & (tensor <= 1)).item():
         raise RuntimeError(f"{name}(): q values must be in the range [0, 1], got {q!r}")
     return tensor
 

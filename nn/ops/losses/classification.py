@@ -360,8 +360,17 @@ def linear_cross_entropy(
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Return :func:`cross_entropy` of ``linear(input, linear_weight, linear_bias)``."""
-    scores = linear(input, linear_weight, linear_bias)
+    """Return :func:`cross_entropy` of ``linear(input, linear_weight, linear_bias)``.
+
+    Weights (C, d1, ..., dK, features) and a bias (C, d1, ..., dK) give scores (N, C, d1, ..., dK).
+    """
+    outputs = linear_weight._shape[:-1]
+    if len(outputs) > 1:
+        rows = linear_weight.reshape(-1, linear_weight._shape[-1])
+        bias = None if linear_bias is None else linear_bias.reshape(-1)
+        scores = linear(input, rows, bias).reshape(*input._shape[:-1], *outputs)
+    else:
+        scores = linear(input, linear_weight, linear_bias)
     return cross_entropy(
         scores,
         target,

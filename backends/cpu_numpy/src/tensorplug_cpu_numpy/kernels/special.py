@@ -15,7 +15,7 @@ class _Special:
     """The functions of scipy.special; the first call of any imports it, which takes 30 ms."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        function: Callable[..., Any] | None = None
+        function: Any = None
 
         def call(*args: Any) -> Any:
             nonlocal function
