@@ -116,6 +116,7 @@ def state():
 
 
 # By the place of its class or function: how to make each context manager that changes the state of a thread.
+PARTS = Parts([nn.Sequential(nn.Identity())], partial)
 MODES = {
     "amp.autocast_mode.autocast": lambda: tp.autocast("cpu"),
     "amp.autocast_mode._Restored": lambda: saved_autocast()(),
@@ -163,7 +164,7 @@ MODES = {
 STATES = checkpoints._RandomStates()
 # The same of what concerns the process or an object.
 MODES |= {
-    "graph.parts.Parts.running": lambda: Parts([nn.Sequential(nn.Linear(2, 2))], partial).running(),
+    "graph.parts.Parts.running": PARTS.running,
     "utils.selective_checkpoint._Keeping": lambda: _Keeping(lambda *_: True, {}),
     "utils.selective_checkpoint._Taking": lambda: _Taking({}),
     "backends.Backend.flags": lambda: tp.backends.cudnn.flags(benchmark=True),
