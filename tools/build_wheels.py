@@ -6,11 +6,14 @@ with compiled modules get the libraries they call inside, and the tag of the old
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tempfile
 import time
 from pathlib import Path
@@ -84,8 +87,26 @@ def build(name: str, folder: Path, out: Path) -> Path:
         out.mkdir(parents=True, exist_ok=True)
         for old in [*out.glob(f"{name}-*.whl"), *out.glob(f"{name}-*.tar.gz")]:
             old.unlink()
+        _set_times(sdist, int(_environment().get("SOURCE_DATE_EPOCH", time.time())))
         shutil.copy2(sdist, out)
         return Path(shutil.copy2(wheel, out))
+
+
+def _set_times(sdist: Path, seconds: int) -> None:
+    """Write an archive anew with one time for all: setuptools notes those of the checkout and the build."""
+    with tarfile.open(sdist) as archive:
+        members = [(m, archive.extractfile(m) if m.isfile() else None) for m in archive]
+        made = io.BytesIO()
+        with (
+            gzip.GzipFile(filename="", mode="wb", fileobj=made, mtime=seconds) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as again,
+        ):
+            for member, content in sorted(members, key=lambda entry: entry[0].name):
+                member.mtime, member.pax_headers = seconds, {}
+                member.uid = member.gid = 0
+                member.uname = member.gname = ""
+                again.addfile(member, content)
+    sdist.write_bytes(made.getvalue())
 
 
 def main(out: str, *names: str) -> None:

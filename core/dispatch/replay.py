@@ -21,6 +21,7 @@ from ..device.meta import MetaArray
 from ..tensor.base import TRACKED, TensorBase, new_tensor
 from ..tensor.shapes import contiguous_strides
 from .call_cache import CallCache
+from .counts import layers_open
 from .keys import DispatchKey, dispatch_key
 from .op import Op
 from .programs import Program, trace_body
@@ -100,8 +101,8 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
     if (cache.unrecorded if tracked else cache.refused) >= _REFUSED:
         return NotImplemented
     if tracked:
-        # A mode that makes a call it was handed sees the parts in the backward pass, so there have to be some.
-        if dispatch_state.gradient.watched or dispatch_state.layers_active:
+        # A mode that makes a call it was handed looks for the parts in the backward pass.
+        if dispatch_state.gradient.watched or (dispatch_state.layers_active and layers_open()):
             return NotImplemented
         for tensor in tensors:
             if tensor._extra is not None and tensor._extra.inference:

@@ -206,7 +206,12 @@ def lstm_layer(inputs: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor,
     return output, states, owns
 
 
-@composite(method=False, outputs="g_gates, g_weight, g_hidden, g_cell")
+@composite(
+    shapes="g_output(L, N, H), g_states(L, N, H), g_own(L, N, G), inputs.0(L, N, G), inputs.1(G, H), "
+    "inputs.2(N, H), inputs.3(N, H), results.0(L, N, H), results.1(L, N, H), results.2(L, N, G)",
+    method=False,
+    outputs="g_gates, g_weight, g_hidden, g_cell",
+)
 def lstm_layer_backward(
     g_output: Tensor,
     g_states: Tensor,
@@ -272,7 +277,12 @@ def gru_layer(inputs: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor]:
     return output, owns
 
 
-@composite(method=False, outputs="g_gates, g_weight, g_hidden, g_bias")
+@composite(
+    shapes="g_output(L, N, H), g_own(L, N, G), inputs.0(L, N, G), inputs.1(G, H), inputs.2(N, H), "
+    "inputs.3(G), results.0(L, N, H), results.1(L, N, G)",
+    method=False,
+    outputs="g_gates, g_weight, g_hidden, g_bias",
+)
 def gru_layer_backward(
     g_output: Tensor,
     g_own: Tensor,

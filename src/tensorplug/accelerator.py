@@ -115,29 +115,29 @@ def empty_cache() -> None:
 empty_host_cache = empty_cache
 
 
-def memory_stats(device: Any = None, /) -> dict[str, int]:
+def memory_stats(device_index: Any = None, /) -> dict[str, int]:
     """Return what a device's allocator counts."""
-    return _needed("memory_stats").memory_stats(device)
+    return _needed("memory_stats").memory_stats(device_index)
 
 
-def memory_reserved(device: Any = None, /) -> int:
+def memory_reserved(device_index: Any = None, /) -> int:
     """Return the bytes that a device's allocator holds now."""
-    return _needed("memory_reserved").memory_reserved(device)
+    return _needed("memory_reserved").memory_reserved(device_index)
 
 
-def max_memory_reserved(device: Any = None, /) -> int:
+def max_memory_reserved(device_index: Any = None, /) -> int:
     """Return the most bytes that a device's allocator held at a time."""
-    return _needed("max_memory_reserved").max_memory_reserved(device)
+    return _needed("max_memory_reserved").max_memory_reserved(device_index)
 
 
-def reset_peak_memory_stats(device: Any = None, /) -> None:
+def reset_peak_memory_stats(device_index: Any = None, /) -> None:
     """Count the most bytes anew from now on."""
-    _needed("reset_peak_memory_stats").reset_peak_memory_stats(device)
+    _needed("reset_peak_memory_stats").reset_peak_memory_stats(device_index)
 
 
-def get_memory_info(device: Any = None, /) -> tuple[int, int]:
+def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
     """Return the free bytes of a device, and all of them."""
-    found: tuple[int, int] = _needed("get_memory_info").mem_get_info(device)
+    found: tuple[int, int] = _needed("get_memory_info").mem_get_info(device_index)
     return found
 
 
@@ -147,14 +147,14 @@ def get_device_capability(device: Any = None, /) -> dict[str, Any]:
     return {"supported_dtypes": set(ALL_DTYPES)}
 
 
-def memory_allocated(device: Any = None, /) -> int:
+def memory_allocated(device_index: Any = None, /) -> int:
     """Return the bytes that tensors take now on a device."""
-    return _needed("memory_allocated").memory_allocated(device)
+    return _needed("memory_allocated").memory_allocated(device_index)
 
 
-def max_memory_allocated(device: Any = None, /) -> int:
+def max_memory_allocated(device_index: Any = None, /) -> int:
     """Return the most bytes that tensors took at a time on a device."""
-    return _needed("max_memory_allocated").max_memory_allocated(device)
+    return _needed("max_memory_allocated").max_memory_allocated(device_index)
 
 
 def current_stream(device: Any = None, /) -> Any:
@@ -162,7 +162,7 @@ def current_stream(device: Any = None, /) -> Any:
     return _needed("current_stream").current_stream(device)
 
 
-def set_stream(stream: Any, /) -> None:
+def set_stream(stream: Any) -> None:
     """Make a stream the current one of its device."""
     _needed("set_stream").set_stream(stream)
 

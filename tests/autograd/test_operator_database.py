@@ -39,7 +39,7 @@ KNOWN = {
     "linalg.cholesky_ex": ("gradient tangent", "as cholesky"),
     "linalg.lstsq": ("required", "singular values"),
     "linalg.norm": ("second", "at zero, where torch has NaN"),
-    "logcumsumexp": ("value tangent", "of complex numbers, up to a multiple of the period; torch's tangents are NaN"),
+    "logcumsumexp": ("value tangent", "of complex numbers, up to a period; torch's tangents are NaN"),
     "masked.logaddexp": ("second", "of masked elements, where torch has NaN"),
     "nn.functional.batch_norm": ("", CALLS),
     "nn.functional.ctc_loss": ("gradient", "see the page of deviations"),

@@ -28,6 +28,7 @@ from tensorplug.data.signals import signals_put_off
 from tensorplug.distributed.data_parallel import DistributedDataParallel
 from tensorplug.distributed.tensor.parallel import loss_parallel
 from tensorplug.fx import tracer
+from tensorplug.graph.parts import Parts
 from tensorplug.nn.attention import SDPBackend, sdpa_kernel
 from tensorplug.nn.hooks import global_hooks
 from tensorplug.nn.utils import parametrize
@@ -45,6 +46,7 @@ from tensorplug.utils import (
 from tensorplug.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 from tensorplug.utils.flop_counter import FlopCounterMode
 from tensorplug.utils.module_tracker import ModuleTracker
+from tensorplug.utils.selective_checkpoint import _Keeping, _Taking
 
 
 class Watch(layers.Layer):
@@ -114,6 +116,7 @@ def state():
 
 
 # By the place of its class or function: how to make each context manager that changes the state of a thread.
+PARTS = Parts([nn.Sequential(nn.Identity())], partial)
 MODES = {
     "amp.autocast_mode.autocast": lambda: tp.autocast("cpu"),
     "amp.autocast_mode._Restored": lambda: saved_autocast()(),
@@ -161,6 +164,9 @@ MODES = {
 STATES = checkpoints._RandomStates()
 # The same of what concerns the process or an object.
 MODES |= {
+    "graph.parts.Parts.running": PARTS.running,
+    "utils.selective_checkpoint._Keeping": lambda: _Keeping(lambda *_: True, {}),
+    "utils.selective_checkpoint._Taking": lambda: _Taking({}),
     "backends.Backend.flags": lambda: tp.backends.cudnn.flags(benchmark=True),
     "backends.Backend.sdp_kernel": lambda: tp.backends.cuda.sdp_kernel(enable_math=False),
     "core.device.generator.fork_rng": tp.random.fork_rng,
@@ -193,12 +199,14 @@ OTHERS = {
     "autograd.forward.forward_mode.ForwardLevel": "tells tensors that a transform is over",
     "autograd.vmap.batched_tensor.BatchLevel": "tells tensors that a transform is over",
     "autograd.transforms.levels.Level": "tells tensors that a transform is over",
-    "compat.compiling._unchanged": "changes nothing",
+    "compat.compiling.unchanged": "changes nothing",
+    "compat.utilities._temporary_directory": "a folder",
     "compat.internals._Guard": "changes nothing",
     "compat._Installation": "uninstalls what was installed before the block",
     "compat.additions.SummaryWriter": "a file",
     "core.contexts.Context": "a base class",
     "core.contexts.Block": "a base class",
+    "core.contexts.Mode": "a base class",
     "core.contexts.OwnContext": "a base class",
     "core.contexts._Leaver": "no context but what ends them",
     "core.contexts._OwnLeaver": "no context but what ends them",

@@ -38,9 +38,10 @@ OTHERWISE = {
     "weights_only is the default": "hub.load_state_dict_from_url",
     "torch's default, masked=False, is meant": "autograd.gradgradcheck",
     "torch's default generator is meant": "utils.data.random_split",
+    "policies are asked before the op, which has no output yet": "utils.checkpoint.SelectiveCheckpointContext",
     "takes any of torch's positional forms":
-        "overrides.handle_torch_function accelerator.device_index accelerator.memory_allocated "
-        "accelerator.max_memory_allocated utils.hooks.RemovableHandle",
+        "overrides.handle_torch_function accelerator.device_index "
+        "utils.hooks.RemovableHandle",
 }  # fmt: skip
 
 

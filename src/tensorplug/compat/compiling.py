@@ -187,7 +187,7 @@ _DYNAMO: dict[str, Any] = {
 
 
 @contextmanager
-def _unchanged(*args: Any, **kwargs: Any) -> Generator[None, None, None]:
+def unchanged(*args: Any, **kwargs: Any) -> Generator[None, None, None]:
     """Stand for a change of settings that nothing reads."""
     yield
 
@@ -201,7 +201,7 @@ _SETTINGS: dict[str, Any] = {
     ),
     **dict.fromkeys(("cache_size_limit", "accumulated_cache_size_limit", "recompile_limit"), 8),
     "automatic_dynamic_shapes": True,
-    "patch": _unchanged,
+    "patch": unchanged,
 }  # fmt: skip
 
 
@@ -225,7 +225,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "substitute_in_graph": no_op_decorator,
     },
     "torch._dynamo": _DYNAMO,
-    "torch._dynamo._trace_wrapped_higher_order_op": {"TransformGetItemToIndex": _unchanged},
+    "torch._dynamo._trace_wrapped_higher_order_op": {"TransformGetItemToIndex": unchanged},
     "torch._dynamo.config": _SETTINGS,
     "torch.nn.attention.flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
     "torch._dynamo.decorators": _DYNAMO,
@@ -236,8 +236,8 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     },
     "torch._dynamo.external_utils": {"is_compiling": no},
     "torch._dynamo.utils": {"is_compile_supported": no},
-    "torch._functorch.config": {"patch": _unchanged, "activation_memory_budget": 1.0},
-    "torch._inductor.config": {"patch": _unchanged, "fallback_random": False},
+    "torch._functorch.config": {"patch": unchanged, "activation_memory_budget": 1.0},
+    "torch._inductor.config": {"patch": unchanged, "fallback_random": False},
     "torch._inductor": {
         "cudagraph_mark_step_begin": nothing, "list_mode_options": lambda *args: {},
     },

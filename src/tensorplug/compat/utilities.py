@@ -32,13 +32,7 @@ from tensorplug.nn import functional, init
 from tensorplug.profiler import ProfilerActivity
 from tensorplug.sparse import sparse_coo_tensor
 
-from .compiling import as_it_is, no, nothing
-
-
-@contextlib.contextmanager
-def _unchanged(*args: Any, **kwargs: Any) -> Generator[None, None, None]:
-    """Stand for a change of settings that nothing reads."""
-    yield
+from .compiling import as_it_is, no, nothing, unchanged
 
 
 def _cond(
@@ -247,7 +241,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     "torch.backends.mps": {"get_core_count": _zero, "get_name": str, "is_macos13_or_newer": no},
     "torch.compiler": {
         **dict.fromkeys(_SKIPPED_GUARDS, _all),
-        "config": types.SimpleNamespace(patch=_unchanged),
+        "config": types.SimpleNamespace(patch=unchanged),
         "get_default_backend": lambda: "inductor",
         "set_default_backend": nothing,
     },
@@ -263,9 +257,9 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "Future": Future,
         "ScriptWarning": type("ScriptWarning", (Warning,), {}),
         "TracingCheckError": type("TracingCheckError", (Exception,), {}),
-        "optimized_execution": _unchanged,
+        "optimized_execution": unchanged,
         "set_module": lambda obj, mod: setattr(obj, "__module__", mod),
-        "strict_fusion": _unchanged,
+        "strict_fusion": unchanged,
     },
     "torch.library": {"OpOverload": OpOverload},
     "torch.nn.attention": {
@@ -291,7 +285,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "get_crc32_options": lambda: True,
         "get_default_load_endianness": nothing,
         "get_default_mmap_options": lambda: getattr(mmap, "MAP_PRIVATE", None),
-        "set_default_mmap_options": _unchanged,
+        "set_default_mmap_options": unchanged,
         "location_tag": lambda storage: str(storage.device),
         "mkdtemp": _temporary_directory,
         **dict.fromkeys(("validate_cuda_device", "validate_hpu_device"), lambda location: location),
