@@ -4,6 +4,7 @@
 form is made of one by repeating it along a dimension, where both libraries take that.
 """
 
+import contextlib
 import functools
 import importlib.util
 import math
@@ -76,18 +77,23 @@ class Operator:
         return next((n for n in NAMESPACES if self.name.startswith(f"{n}.")), "top level")
 
 
-def operators(ours: Any, theirs: Any) -> tuple[list[Operator], list[str]]:
-    """Return the operators that both libraries have, and the names that ours lacks."""
-    if importlib.util.find_spec("expecttest") is None:
-        # The database's module names it, for tests alone.
+@contextlib.contextmanager
+def importing() -> Iterator[None]:
+    """Import torch's databases without what they do to this process, or need for torch's own tests."""
+    if "expecttest" not in sys.modules and importlib.util.find_spec("expecttest") is None:
         stand_in: Any = types.ModuleType("expecttest")
         stand_in.TestCase = unittest.TestCase
         sys.modules["expecttest"] = stand_in
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), mock.patch("torch.backends.disable_global_flags"):
+        # Flags of backends could be set in blocks alone.
         warnings.simplefilter("ignore")
-        # What the import does to this process: flags of backends could be set in blocks alone.
-        with mock.patch("torch.backends.disable_global_flags"):
-            from torch.testing._internal.common_methods_invocations import op_db
+        yield
+
+
+def operators(ours: Any, theirs: Any) -> tuple[list[Operator], list[str]]:
+    """Return the operators that both libraries have, and the names that ours lacks."""
+    with importing():
+        from torch.testing._internal.common_methods_invocations import op_db
 
     found, missing = [], []
     for info in op_db:

@@ -4,34 +4,20 @@ A sample of each module's inputs; all of them where TENSORPLUG_FUZZ is set.
 """
 
 import copy
-import importlib.util
 import os
 import pickle
-import sys
-import types
-import unittest
-import warnings
-from unittest import mock
 
 import numpy as np
 import pytest
+from benchmarks.database import importing
 
 import tensorplug as tp
 
 torch = pytest.importorskip("torch", reason="values are compared with torch's")
 
 
-def database():
-    if importlib.util.find_spec("expecttest") is None:
-        # Named by what the database imports, for torch's tests alone.
-        stand_in = types.ModuleType("expecttest")
-        stand_in.TestCase = unittest.TestCase
-        sys.modules["expecttest"] = stand_in
-    with warnings.catch_warnings(), mock.patch("torch.backends.disable_global_flags"):
-        warnings.simplefilter("ignore")
-        from torch.testing._internal.common_modules import module_db
-    return module_db
-
+with importing():
+    from torch.testing._internal.common_modules import module_db
 
 INPUTS = 10**6 if "TENSORPLUG_FUZZ" in os.environ else 3
 DRAWN = ("Dropout", "RReLU", "FractionalMaxPool")  # in training, from generators of their own
@@ -41,7 +27,7 @@ OF_LOGITS = ("CTCLoss",)
 
 CASES = [
     pytest.param(info, training, id=f"{info.name.removeprefix('nn.')}-{mode}")
-    for info in database()
+    for info in module_db
     for mode, training in (("train", True), ("eval", False))
     if (training or info.train_and_eval_differ) and info.module_cls.__name__ not in REFUSED
 ]
