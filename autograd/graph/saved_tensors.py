@@ -72,23 +72,38 @@ class saved_tensors_hooks(Context):
 
 
 class _Counted:
-    """Goes with a thread that is counted."""
+    """Whether a thread is counted; goes with it."""
 
-    __slots__ = ()
+    __slots__ = ("on",)
+
+    def __init__(self) -> None:
+        self.on = False
 
     def __del__(self) -> None:
         global hooks
-        hooks -= 1
+        hooks -= self.on
         update_watched()
 
 
+# As in core.dispatch.counts: what changes the count and what notes that stand side by side, with no call
+# between them that an interrupt might come with.
 def _count_hooks() -> None:
     global hooks
-    if thread.saved_hooks_counted is None:
-        counted = _Counted()
+    counted = thread.saved_hooks_counted
+    if counted is None:
+        counted = thread.saved_hooks_counted = _Counted()
+    if not counted.on:
         hooks += 1
-        thread.saved_hooks_counted = counted
-        update_watched()
+        counted.on = True
+    update_watched()
+
+
+def _settle_hooks() -> None:
+    global hooks
+    counted = thread.saved_hooks_counted
+    if counted is not None and counted.on:
+        hooks -= 1
+        counted.on = False
 
 
 def pack(
@@ -97,7 +112,7 @@ def pack(
     """Return what is saved after this thread's innermost hooks packed the tensors in it."""
     if not thread.saved_hooks:
         if thread.close is NOTHING:
-            thread.saved_hooks_counted = None
+            _settle_hooks()
         return saved, versions
     packed = list(saved)
     kept = list(versions)
@@ -121,6 +136,7 @@ def watch(node: Any) -> None:
     """Do for a new node what is asked for: pack what it saved; keep the stack, ranges, queue of the call."""
     if hooks:
         node.saved, node.versions = pack(node.saved, node.versions)
+    update_watched()  # nobody may have anything to do by now
     if anomaly:
         note_trace(node)
     if profiled and profiling.local.ranges:

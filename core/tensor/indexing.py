@@ -246,6 +246,9 @@ def _plan_key(tensor_key: DispatchKey, shape: Shape, key: tuple[Any, ...]) -> An
     return tuple(parts)
 
 
+_WIDE = int("8000000000000000", 16)  # a number of Python's also where the module is compiled
+
+
 def set_item(input: Any, key: Any, value: Any) -> None:
     """Write `value` to ``input[key]``.
 
@@ -261,8 +264,8 @@ def set_item(input: Any, key: Any, value: Any) -> None:
     if type(value) is complex:
         value = fitting(value, input._key.dtype)
     elif isinstance(value, (bool, int, float)) and not -60000 < value < 60000:
-        most = 1 << (64 if input._key.dtype is uint64 else 63)
-        if isinstance(value, int) and not -(1 << 63) <= value < most:
+        most = 2 * _WIDE if input._key.dtype is uint64 else _WIDE
+        if isinstance(value, int) and not -_WIDE <= value < most:
             raise ValueError(f"Overflow when unpacking long long: {value} has more than 64 bits")
         value = loosely(value, input._key.dtype)
     if isinstance(key, TensorBase) and key._key.dtype is bool_ and key._shape == input._shape:

@@ -186,7 +186,7 @@ class Counting:
             return inputs[2] * 2, inputs[2] * 3
 
         table = KernelTable("cpu", priority=1000)
-        table.add("lstm_cell", lstm_cell)
+        table.add("lstm_cell", lstm_cell, dtypes=[tp.float32])
         return table
 
 
