@@ -40,6 +40,7 @@ ABOVE = (1.1, 2.0)
 WORST = 10
 FIRST_CALLS = 4  # in which things are looked up and traced
 LONGEST = 1.0  # seconds of a call in torch, above which a larger form is not timed
+FORMS_TOO_LONG = 2  # of an operator, after which no other is tried
 BEGIN, END = "<!-- breadth table: begin -->", "<!-- breadth table: end -->"
 # Of these the numbers are right in several ways; the magnitudes are compared.
 NOT_UNIQUE = re.compile(r"svd|eig|qr|pca_lowrank|geqrf|ldl|householder|ormqr|orgqr|lu|lobpcg|lstsq")
@@ -211,11 +212,17 @@ class Table:
         """Measure the first form that both libraries take, and that gives the same numbers if one does."""
         found: list[Cell] = []
         failed: Exception | None = None
+        too_long = 0
         # Of some, such as losses with weights, torch differentiates the first argument only.
         for leaves in ("",) if way == "forward" else ("all", "first"):
             for form in forms:
+                if too_long == FORMS_TOO_LONG:  # so would be the others
+                    return
                 try:
                     cell = self._measured(operator, size, way, form, leaves)
+                except TimeoutError:
+                    too_long += 1
+                    continue
                 except Exception as error:
                     failed = error
                     continue
