@@ -49,6 +49,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "cumulative": ([], ["cumulative.c"]),
     "special": ([], []),
     "strided": ([], []),
+    "linalg": ([], []),
     "vision": ([], []),
     "random": ([], ["random.c"]),
 }
