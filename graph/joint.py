@@ -23,8 +23,9 @@ from . import ops
 from .capture import Recorder
 from .cut import INFINITE, Network
 from .graph import Graph
+from .layouts import Values
 from .memory import Uncapturable, memory_of, roots
-from .nodes import Node, Value, known_op, map_values, run_node, tensors_in, values_in
+from .nodes import Node, Value, known_op, map_values, tensors_in, values_in
 from .passes import merge_common
 
 __all__ = ["Joint", "join"]
@@ -187,7 +188,7 @@ def _captured(
     """
     with fork_rng(), enable_grad():
         recorder = Recorder(_whole, shapes_from_data=True)
-        values: dict[Value, Any] = {}
+        values = Values(graph)
         for value, tensor in zip(graph.inputs, inputs, strict=True):
             values[value] = tensor.detach().requires_grad_(tensor.requires_grad)
             recorder.add(value.name, values[value], "input")
@@ -197,7 +198,7 @@ def _captured(
                     given = map_values(node.args, values.__getitem__)
                     values[node.output] = ops.dropout(*given[:2])[0]
                 elif node.outputs:
-                    run_node(node, values)
+                    values.run(node)
                 else:  # which checks data
                     recorder.check(node, values)
             results = dict.fromkeys(values_in(graph.result))
