@@ -103,10 +103,9 @@ class NAdam(StepOptimizer):
         return {"step": 0.0, "mu_product": 1.0}
 
     def _count(
-        self, parameter: Tensor, state: dict[str, Any], group: dict[str, Any]
+        self, state: dict[str, Any], group: dict[str, Any], device: Device
     ) -> tuple[Scalar, ...]:
         """Return the product of the momenta, and the number of the step that begins."""
-        device = self._counting_device(parameter, group)
         step = counted(state, device)
         momentum = nadam_momentum(step, number(group["betas"][0]), group["momentum_decay"])
         return multiplied(state, "mu_product", momentum, device), step
