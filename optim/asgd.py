@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.device.device import Device
 
 from .ops.optimizers.own_rates import asgd_step, asgd_update
 from .optimizer import ParamsT

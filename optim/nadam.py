@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.device.device import Device
 
 from .ops.optimizers.adam_variants import nadam_momentum, nadam_step, nadam_update
 from .optimizer import ParamsT

@@ -252,7 +252,7 @@ def _but_for_ones(shape: tuple[int, ...]) -> list[int]:
 class CallCache:
     """The cached calls of one op, and what served the latest one; of view ops that is a plan.
 
-    Those of a view op are `by_shape` if its second argument is a tensor that tells the shape, and nothing else.
+    Those of a view op are `by_shape` if its second argument is a tensor that tells a shape, and no more.
     """
 
     __slots__ = ("by_shape", "calls", "latest", "missed", "recent", "refused", "replays")
@@ -270,7 +270,7 @@ class CallCache:
     def recalled(self, args: tuple[Any, ...], listed: bool) -> CachedCall | None:
         """Return the cached call that such a call is, if it is the latest one or what followed that.
 
-        Of a `listed` one the first argument is a list of tensors. In one function: as Python, calls cost more.
+        Of a `listed` one the first argument is a list of tensors. One function, as calls cost in Python.
         """
         cached = self.recent
         values = args

@@ -94,12 +94,10 @@ def _gathered(input: Any, index: Any, shape: Shape) -> Any:
     """Return what stands at positions of the first dimension; no layer is active."""
     key = input._key
     values = (input, [index])
-    array = None
-    if not key.is_meta:
-        try:
-            array = key.kernels[INDEX.index](input._array, [index._array])
-        except Exception:  # raised again below, if it is no warning
-            pass
+    try:
+        array = None if key.is_meta else key.kernels[INDEX.index](input._array, [index._array])
+    except Exception:  # raised again below, if it is no warning
+        array = None
     if array is None or type(array) is not key.array_type or array.shape != shape:
         spec = Spec.__new__(Spec)  # no call of an __init__
         spec.values = values
