@@ -30,7 +30,7 @@ FOLDERS := src core autograd profiler nn onnx graph array_api optim amp data dis
 SOURCES := pyproject.toml requirements.txt setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-distributed test-levels test-sanitized test-cuda-compile test-cuda-hosted test-onnx doctest fuzz check format bench instructions instructions-renew plugins wheels docs site world world-compiled world-renew clean distclean
+.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-distributed test-levels test-sanitized test-cuda-compile test-cuda-hosted test-cuda-conformance test-onnx doctest fuzz check format bench instructions instructions-renew plugins wheels docs site world world-compiled world-renew clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
@@ -42,8 +42,8 @@ help:
 	@echo 'make test-levels        the same at each SIMD level of the processor, on 1, 2 and 4 threads, in a sample'
 	@echo 'make test-sanitized     the same by AddressSanitizer and UndefinedBehaviorSanitizer, in a sample'
 	@echo 'make test-cuda-compile  compile the CUDA sources, for which no GPU is needed (130 MB of packages)'
-	@echo 'make test-cuda-hosted   run CuPy and the CUDA kernels on the host: conformance, streams, graphs, memory'
-	@echo '                        (EVERY="--every 20": a sample)'
+	@echo 'make test-cuda-hosted   run CuPy and the CUDA kernels on the host: streams, graphs, memory, several devices'
+	@echo 'make test-cuda-conformance   the conformance suite there (EVERY="--every 20": a sample)'
 	@echo 'make test-onnx          run the backend tests that the package onnx ships and the export of all ops, and print figures'
 	@echo 'make fuzz               10,000 damaged and forged files, as many programs of views and writes, layouts at random'
 	@echo 'make test-compiled      build the wheel with the compiled hot path, and test that'
@@ -135,9 +135,11 @@ test-cuda-compile: $(CUDA)/.cuda
 
 # CuPy as it is and the CUDA kernels, compiled for the host; see tools/cuda_on_host.
 HOSTED := HOSTED_FOLDER=$(abspath build/hosted) PYTHONPATH=tools $(CUDA)/bin/python -m pytest -p cuda_on_host.plugin
-test-cuda-hosted: $(CUDA)/.cuda
-	PYTHONPATH=tools $(CUDA)/bin/python -m cuda_on_host.build build/hosted
+test-cuda-hosted: build/hosted/.built
 	HOSTED_DEVICES=2 $(HOSTED) -n auto $(PYTEST_ARGS) backends/cuda_cupy/tests
+
+# A target of its own, so that what failed in either can be run alone.
+test-cuda-conformance: build/hosted/.built
 	$(HOSTED) -n auto $(PYTEST_ARGS) --pyargs tensorplug.testing.conformance --device cuda $(EVERY)
 
 # 2,024 models, of which tests/onnx/test_backend_suite.py takes a sample.
@@ -251,7 +253,7 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/.made
 	@touch $@
 
 $(VENV)/.mpi: $(VENV)/.dev backends/dist_mpi/pyproject.toml
-	$(VENV)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation --editable backends/dist_mpi
+	$(VENV)/bin/python $(PIP_INSTALL) --no-deps --editable backends/dist_mpi
 	$(VENV)/bin/python $(PIP_INSTALL) mpich || echo 'mpich cannot be installed: going on without'
 	@touch $@
 
@@ -304,13 +306,17 @@ $(WORLD)-torch/.torch: tests/world/requirements.txt | $(WORLD)-torch/.made
 $(OLDEST)/.oldest: pyproject.toml requirements.txt | $(OLDEST)/.made
 	sed 's/ *#.*//; s/>=/==/' requirements.txt | \
 	    xargs $(OLDEST)/bin/python $(PIP_INSTALL) hypothesis pytest pytest-xdist 'setuptools>=77'
-	TENSORPLUG_PURE=1 $(OLDEST)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	TENSORPLUG_PURE=1 $(OLDEST)/bin/python $(PIP_INSTALL) --no-deps --editable .
 	@touch $@
 
 # CuPy without the toolkit's libraries, of which only the compiler is needed here.
 $(CUDA)/.cuda: pyproject.toml backends/cuda_cupy/pyproject.toml | $(CUDA)/.made
 	TENSORPLUG_PURE=1 $(CUDA)/bin/python $(PIP_INSTALL) --editable . pytest pytest-xdist 'setuptools>=77'
 	$(CUDA)/bin/python $(PIP_INSTALL) --editable backends/cuda_cupy 'cupy-cuda13x>=14' nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-crt 'cython>=3.1' 'nvidia-cudnn-frontend>=1.14,<1.19'
+	@touch $@
+
+build/hosted/.built: $(CUDA)/.cuda $(shell find tools/cuda_on_host -type f -not -name '*.pyc')
+	PYTHONPATH=tools $(CUDA)/bin/python -m cuda_on_host.build build/hosted
 	@touch $@
 
 # The tests that compare with torch skip themselves where it is missing, so its absence is no failure.

@@ -29,7 +29,7 @@ LOSSES = _names(
 )
 
 CPU: dict[Policy, list[str]] = {
-    "lower": [*PRODUCTS, "tensordot"],
+    "lower": [*PRODUCTS, "lstm_layer", "tensordot"],
     "float32": [
         *LOSSES,
         *_names(
@@ -53,12 +53,12 @@ CPU: dict[Policy, list[str]] = {
             )
         ],
     ],
-    "promote": ["cat", "gru_cell", "index_copy", "lstm_cell", "stack"],
+    "promote": ["cat", "gru_cell", "gru_layer", "index_copy", "lstm_cell", "stack"],
     "keep": ["matrix_exp"],
 }
 
 ACCELERATORS: dict[Policy, list[str]] = {
-    "lower": [*PRODUCTS, "addmv", "addr", "gru_cell", "lstm_cell", "mv"],
+    "lower": [*PRODUCTS, "addmv", "addr", "gru_cell", "gru_layer", "lstm_cell", "lstm_layer", "mv"],
     "float32": [
         *LOSSES,
         *_names(

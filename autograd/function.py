@@ -89,6 +89,12 @@ class FunctionNode(MultiNode):
         """Return the class's name with "Backward"."""
         return f"{self.function.__name__}Backward"
 
+    def __getattr__(self, name: str) -> Any:
+        """Return what the call's ctx has: in torch the two are one object."""
+        if name.startswith("__") or name == "ctx":
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        return self.unpack() if name == "saved_tensors" else getattr(self.ctx, name)
+
     def release(self) -> None:
         """Drop what was saved, if anything was."""
         if self.saved:
@@ -162,9 +168,8 @@ class FunctionNode(MultiNode):
                     f"{self.name()}"
                 )
             value = self._fitted(value, edge, position)
-            if (
-                value._key.intercepts
-            ):  # has no array: what else than leaves takes a gradient takes one
+            if value._key.intercepts:
+                # Has no array: what else than leaves takes a gradient takes one.
                 value = value if isinstance(edge, TensorBase) else value.to_dense()
             checked.append((value._array if raw and not value._key.intercepts else value, False))
         return checked
@@ -211,6 +216,13 @@ class Function:
 
     #: Whether ``vmap`` batches ``forward`` and ``backward`` as they are.
     generate_vmap_rule = False
+
+    #: The class of the nodes that calls record, named after this one.
+    _backward_cls: type[FunctionNode] = FunctionNode
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionNode,), {"__slots__": ()})
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(
@@ -327,7 +339,7 @@ def _attach(
     edges = tuple(
         [edge_of(arg) if wanted else None for arg, wanted in zip(args, tracked, strict=True)]
     )
-    node = FunctionNode()
+    node = function._backward_cls()
     node.begin(edges, tensors[0]._key, tensors[0]._shape)
     node.function = function
     node.ctx = ctx

@@ -100,6 +100,19 @@ class Cell:
         return self.ours / self.theirs
 
 
+def bounded_memory() -> None:
+    """Let what takes more than half of the machine's memory fail, not end the program.
+
+    A form that broadcasts may be far larger than what it is made of.
+    """
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
 def caller(function: Callable[..., Any], calls: Sequence[Arguments]) -> database.Call:
     """Return what calls a function with each of some arguments."""
     if len(calls) == 1:
@@ -368,6 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen:
         print(f"error: no operator matches {options.filter!r}", file=sys.stderr)
         return 2
+    bounded_memory()
     gc.freeze()  # the database's many objects: every collection would go through them
     table = Table(tp, torch, options.rounds, 0.001)
     for operator in chosen:

@@ -78,9 +78,8 @@ class Operator:
 
 def operators(ours: Any, theirs: Any) -> tuple[list[Operator], list[str]]:
     """Return the operators that both libraries have, and the names that ours lacks."""
-    if (
-        importlib.util.find_spec("expecttest") is None
-    ):  # the database's module names it, for tests alone
+    if importlib.util.find_spec("expecttest") is None:
+        # The database's module names it, for tests alone.
         stand_in: Any = types.ModuleType("expecttest")
         stand_in.TestCase = unittest.TestCase
         sys.modules["expecttest"] = stand_in
@@ -194,9 +193,8 @@ def grown(arguments: Arguments, count: int, theirs: Any) -> Iterator[Arguments]:
     for size, share, dim in ways:
         repeats = [_repeats(tensor, size, share, dim) for tensor in every]
         made = [math.prod(r) * t.numel() for r, t in zip(repeats, every, strict=True)]
-        if max(made) <= 4 * max(
-            count, largest.numel()
-        ):  # another tensor may grow along two dimensions
+        if max(made) <= 4 * max(count, largest.numel()):
+            # Another tensor may grow along two dimensions.
             given = {id(t): t.detach().repeat(r) for t, r in zip(every, repeats, strict=True) if r}
             yield converted(arguments, lambda value, given=given: given.get(id(value), value))
 

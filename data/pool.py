@@ -127,9 +127,8 @@ class WorkerPool:
             if ready:
                 break
             for worker, process in enumerate(self._processes):
-                with (
-                    signals_put_off()
-                ):  # who asks takes the exit code, and an interrupt would lose it
+                with signals_put_off():
+                    # Who asks takes the exit code, and an interrupt would lose it.
                     alive = process.is_alive()
                 if not alive:
                     self._raise_death(worker)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tensorplug.core import Tensor
 from tensorplug.core.ops import cat, chunk, empty
@@ -15,27 +16,31 @@ from . import distributed_c10d as c10d
 from .nn import functional as differentiable
 from .reduce_op import ReduceOp
 
-_OPS = {
-    "sum": ReduceOp.SUM, "avg": ReduceOp.AVG, "product": ReduceOp.PRODUCT, "min": ReduceOp.MIN,
-    "max": ReduceOp.MAX, "band": ReduceOp.BAND, "bor": ReduceOp.BOR, "bxor": ReduceOp.BXOR,
-}  # fmt: skip
+# Of each world: the groups that were asked for by their ranks. All processes ask in the same order.
+_made: WeakKeyDictionary[c10d.ProcessGroup, dict[str, Any]] = WeakKeyDictionary()
 
 
 def _group(given: Any) -> Any:
-    """Return the group that is meant by a group, a mesh, a mesh and its dimension, or ranks."""
+    """Return the group meant by a group, a mesh, a mesh and its dimension, ranks, or lists of ranks."""
     if isinstance(given, tuple):
         return given[0].get_group(given[1])
     if hasattr(given, "get_group"):
         return given.get_group()
     if isinstance(given, list):
-        return c10d.new_group(given)
+        known, name = _made.setdefault(c10d._get_default_group(), {}), repr(given)
+        if name not in known:
+            parts = given if isinstance(given[0], list) else [given]
+            own, _ = c10d.new_subgroups_by_enumeration(parts)
+            known[name] = c10d.GroupMember.NON_GROUP_MEMBER if own is None else own
+        return known[name]
     return given
 
 
 def _op(name: str) -> ReduceOp:
-    if name.lower() not in _OPS:
-        raise ValueError(f"unknown reduction {name!r}: one of {', '.join(_OPS)}")
-    return _OPS[name.lower()]
+    known = [op.value for op in ReduceOp if op is not ReduceOp.PREMUL_SUM]
+    if name.lower() not in known:
+        raise ValueError(f"unknown reduction {name!r}: one of {', '.join(known)}")
+    return ReduceOp(name.lower())
 
 
 def wait_tensor(tensor: Tensor) -> Tensor:

@@ -55,6 +55,14 @@ def readable(tensor: Tensor) -> Tensor:
     return tensor.detach().contiguous()
 
 
+def apart(source: Tensor, target: Target) -> Tensor:
+    """Return a contiguous tensor to be read from while `target` is filled: a copy if they share memory."""
+    given = readable(source)
+    begin, other = given.data_ptr(), target.buffer.data_ptr()
+    shared = begin < other + target.buffer.nbytes and other < begin + given.nbytes
+    return given.clone() if shared else given
+
+
 class Target:
     """A tensor to be written to: what a backend fills, and how it comes back."""
 

@@ -149,7 +149,7 @@ def _coalescing_manager(
     found._coalesced = manager.works
     try:
         with contextlib.ExitStack() as block:
-            for communicator in {id(c): c for c in found._communicators.values()}.values():
+            for communicator in found._distinct():
                 block.enter_context(communicator.batch())
             yield manager
     finally:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorplug.core import Tensor
 
-from .buffers import Target, after, array_of, before, like, together
+from .buffers import Target, after, apart, array_of, before, like, together
 from .calls import Call, opened, rank_in
 from .groups import ProcessGroup
 from .reduce_op import ReduceOp, Reduction
@@ -192,8 +192,7 @@ def reduce_scatter_tensor(
     call = opened("reduce_scatter_tensor", group, output=output, input=input)
     if call is None:
         return None
-    # A backend may overwrite what it reduces: what is the user's is copied.
-    return _reduce_scatter(call, output, input.detach().clone().contiguous(), op, async_op)
+    return _reduce_scatter(call, output, input, op, async_op)
 
 
 def reduce_scatter(
@@ -235,8 +234,11 @@ def _reduce_scatter(
             f"{source.numel()} elements for {call.size} times {output.numel()}"
         )
     reduction, told = call.reduction(op, source)
-    before(reduction, source)
     target = Target(output)
+    source = apart(source, target)
+    if reduction.op is ReduceOp.PREMUL_SUM:
+        source = source.clone()  # the input stays as it is
+        before(reduction, source)
     return call.start(
         lambda: call.communicator.reduce_scatter(target.array, array_of(source), told),
         _ending(reduction, target, call.size),

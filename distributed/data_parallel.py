@@ -235,9 +235,8 @@ class DistributedDataParallel(Module, Joinable):
             self.reducer.prepare_for_backward(outputs, divisor)
         else:
             self.require_forward_param_sync = False
-            if (
-                is_grad_enabled()
-            ):  # the next backward pass is not the one that an earlier call announced
+            if is_grad_enabled():
+                # The next backward pass is not the one that an earlier call announced.
                 self.reducer.expect_nothing()
         return output
 

@@ -39,6 +39,7 @@ class FileStore(Store):
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
         self.path = str(file_name)
+        self._table, self._read = Table(), 0  # what the file says up to this byte
         Path(self.path).touch()
 
     @contextlib.contextmanager
@@ -76,12 +77,13 @@ class FileStore(Store):
         if name == "wait":
             arguments = [arguments[0], 0.0]
         with self._locked() as file:
-            file.seek(0)
-            table = Table()
+            table = self._table
+            file.seek(self._read)
             for line in file:
                 done, *given = json.loads(line)
                 table.do(done, [inward(a) for a in given], 0)
+            self._read = file.tell()
             found = table.do(name, arguments, 0)
             if name not in ("get", "wait", "check", "list_keys", "queue_len"):
-                file.write(json_line([name, *[outward(a) for a in arguments]]))
+                self._read += file.write(json_line([name, *[outward(a) for a in arguments]]))
             return found

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tensorplug.core import Tensor
 
-from .buffers import Target, array_of, hand_out, like, readable, together
+from .buffers import Target, apart, array_of, hand_out, like, readable, together
 from .calls import opened, rank_in
 from .groups import ProcessGroup
 from .work import Work
@@ -53,7 +53,8 @@ def all_gather_into_tensor(
             "output tensor size must be equal to world_size times input tensor size: "
             f"{output_tensor.numel()} elements for {call.size} times {input_tensor.numel()}"
         )
-    given, target = readable(input_tensor), Target(output_tensor)
+    target = Target(output_tensor)
+    given = apart(input_tensor, target)  # it may be this process's part of the output
     return call.start(
         lambda: call.communicator.all_gather(target.array, array_of(given)),
         target.finish, [output_tensor], async_op, like(input_tensor),
@@ -234,7 +235,8 @@ def all_to_all_single(
         return None
     received = _counts(output, output_split_sizes, call.size, "output")
     sent = _counts(input, input_split_sizes, call.size, "input")
-    source, target = readable(input), Target(output)
+    target = Target(output)
+    source = apart(input, target)
     return call.start(
         lambda: call.communicator.all_to_all(target.array, array_of(source), received, sent),
         target.finish, [output], async_op, (str(input.dtype),),

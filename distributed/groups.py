@@ -70,6 +70,10 @@ class ProcessGroup:
             raise ValueError(f"Global rank {rank} is not part of group {self!r}")
         return self._ranks.index(rank)
 
+    def _distinct(self) -> list[Communicator]:
+        """Return the communicators, each once: one may serve several device types."""
+        return list(dict.fromkeys(self._communicators.values()))
+
     def _communicator(self, device_type: str) -> Communicator:
         found = self._communicators.get(device_type)
         if found is None:

@@ -246,7 +246,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
             word = "destination" if op.op is isend else "source"
             _peer(found, op.peer, op.group_peer, "peer", word)
     with contextlib.ExitStack() as together:
-        for communicator in {id(c): c for c in map(_communicator, p2p_op_list) if c}.values():
+        for communicator in dict.fromkeys(filter(None, map(_communicator, p2p_op_list))):
             together.enter_context(communicator.batch())
         started = [op.op(op.tensor, op.peer, op.group, op.tag, op.group_peer) for op in p2p_op_list]
     return [work for work in started if work is not None]

@@ -149,7 +149,8 @@ class Reducer:
         self.find_unused = find_unused
         self.as_views = gradient_as_bucket_view
         self._limits = (first_bucket_bytes, bucket_bytes)
-        self._factor = 1.0 / c10d.get_world_size(group)
+        self._size = c10d.get_world_size(group)
+        self._factor = 1.0 / self._size
         self._hook: Callable[[Any, GradBucket], Any] | None = None
         self._hook_state: Any = None
         # --- of one iteration ---
@@ -244,8 +245,7 @@ class Reducer:
             self._refuse_unfinished()
         self._reset()
         self._expecting = True
-        if divisor is not None:
-            self._factor = 1.0 / divisor
+        self._factor = 1.0 / (divisor or self._size)
         if self.static_graph and self._counts is not None:
             self._unused = [i for i in range(len(self.parameters)) if i not in self._counts]
         elif self.find_unused and not self.static_graph:

@@ -73,17 +73,22 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **kwargs: Any) ->
     parts = urlsplit(url)
     if parts.scheme not in _handlers:
         raise RuntimeError(f"No rendezvous handler for {parts.scheme}://")
-    given = dict(pair.split("=", 1) for pair in parts.query.split("&") if pair)
+    query = "&".join(f"{name}={value}" for name, value in said(url, rank, world_size).items())
+    return _handlers[parts.scheme](parts._replace(query=query).geturl(), **kwargs)
+
+
+def said(url: str, rank: int = -1, world_size: int = -1) -> dict[str, str]:
+    """Return what stands after an address's question mark, where arguments do not say otherwise."""
+    given = dict(pair.split("=", 1) for pair in urlsplit(url).query.split("&") if pair)
     if rank >= 0:
         given["rank"] = str(rank)
     if world_size >= 0:
         given["world_size"] = str(world_size)
-    query = "&".join(f"{name}={value}" for name, value in given.items())
-    return _handlers[parts.scheme](parts._replace(query=query).geturl(), **kwargs)
+    return given
 
 
-def _place(url: str, kind: str) -> tuple[int, int]:
-    given = dict(pair.split("=", 1) for pair in urlsplit(url).query.split("&") if pair)
+def place(given: dict[str, str], kind: str) -> tuple[int, int]:
+    """Return rank and number of processes; refuse that one is not said."""
     for name, word in (("rank", "rank"), ("world_size", "world size")):
         if name not in given:
             raise ValueError(
@@ -92,17 +97,22 @@ def _place(url: str, kind: str) -> tuple[int, int]:
     return int(given["rank"]), int(given["world_size"])
 
 
-def _env(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **_: Any) -> Iterator[_Found]:
-    given = dict(pair.split("=", 1) for pair in urlsplit(url).query.split("&") if pair)
+def place_in_environment(given: dict[str, str]) -> tuple[int, int]:
+    """Return rank and number of processes, those that are not said from the environment."""
     rank = int(given["rank"]) if "rank" in given else from_environment("RANK")
     size = int(given["world_size"]) if "world_size" in given else from_environment("WORLD_SIZE")
+    return rank, size
+
+
+def _env(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **_: Any) -> Iterator[_Found]:
+    rank, size = place_in_environment(said(url))
     host = os.environ.get("MASTER_ADDR", "localhost")
     port = from_environment("MASTER_PORT")
     yield TCPStore(host, port, size, rank == 0, timeout), rank, size
 
 
 def _tcp(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **_: Any) -> Iterator[_Found]:
-    rank, size = _place(url, "tcp")
+    rank, size = place(said(url), "tcp")
     parts = urlsplit(url)
     if parts.port is None:
         raise ValueError(
@@ -112,7 +122,7 @@ def _tcp(url: str, timeout: timedelta = DEFAULT_TIMEOUT, **_: Any) -> Iterator[_
 
 
 def _file(url: str, **_: Any) -> Iterator[_Found]:
-    rank, size = _place(url, "file")
+    rank, size = place(said(url), "file")
     path = urlsplit(url).path
     if not path:
         raise ValueError(

@@ -312,9 +312,10 @@ def json_line(message: Any) -> bytes:
 
 
 def outward(value: Any) -> Any:
-    """Return a value in JSON's terms: bytes are a list of one string."""
+    """Return a value in JSON's terms: bytes are a dict of one string."""
     return {"bytes": value.decode("latin-1")} if isinstance(value, bytes) else value
 
 
 def inward(value: Any) -> Any:
+    """Return what :func:`outward` was given."""
     return value["bytes"].encode("latin-1") if isinstance(value, dict) else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import zlib
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -16,14 +17,17 @@ from .groups import (
     ProcessGroup,
     _get_default_group,
     _groups,
+    get_process_group_ranks,
     get_rank,
-    get_world_size,
     resolve,
 )
 
 _numbers = itertools.count(1)
+_local_numbers = itertools.count(1)
 # Splits are counted by each group for itself: no other process takes part. Their keys begin here.
 _SPLITS = 2**14
+# So do those of groups that only their members make, which count nothing: members make them in one order.
+_LOCAL = 2**13
 
 
 def new_group(
@@ -35,7 +39,7 @@ def new_group(
     group_desc: str | None = None,
     device_id: Any = None,
 ) -> Any:
-    """Make a group of some processes; all of the world call it, with the same arguments.
+    """Make a group of some processes; all of the world call it in the same order, with the same arguments.
 
     Parameters
     ----------
@@ -45,7 +49,9 @@ def new_group(
         How long a collective may take; by default as in the world.
     backend : str, optional
         One that the world has; by default all of them.
-    pg_options, use_local_synchronization, device_id
+    use_local_synchronization : bool
+        Only the members call it.
+    pg_options, device_id
         Are accepted for torch's sake.
     group_desc : str, optional
         What the group is for.
@@ -74,24 +80,35 @@ def new_group(
             "the new group's world size should be less or equal to the world size set by "
             "init_process_group, and at least 1"
         )
-    key = next(_numbers)
+    if use_local_synchronization:
+        if world.rank() not in members:
+            return GroupMember.NON_GROUP_MEMBER
+        key = _LOCAL + zlib.crc32(repr(members).encode()) % _LOCAL
+        name = f"local:{next(_local_numbers)}"
+    else:
+        key = next(_numbers)
+        name = str(key)
     wanted = dict(world._communicators)
     if backend is not None:
         served = chosen_for(backend)
         wanted = {t: c for t, c in wanted.items() if t in served}
-    made: dict[int, Communicator | None] = {}
-    for communicator in wanted.values():
-        if id(communicator) not in made:
-            made[id(communicator)] = communicator.subgroup(members, key)
-    if world._to_global(world.rank()) not in members:
+    communicators = _communicators_of(members, wanted, key)
+    if world.rank() not in members:
         return GroupMember.NON_GROUP_MEMBER
-    communicators = {t: own for t, c in wanted.items() if (own := made[id(c)]) is not None}
     label = world._backend if backend is None else backend.lower()
-    group = ProcessGroup(str(key), members, label, communicators, timeout or world._timeout)
+    group = ProcessGroup(name, members, label, communicators, timeout or world._timeout)
     if group_desc is not None:
         group.group_desc = group_desc
     _groups[group._name] = group
     return group
+
+
+def _communicators_of(
+    members: Sequence[int], communicators: dict[str, Communicator], key: int
+) -> dict[str, Communicator]:
+    """Return some members' communicators by device type, made once where one serves several types."""
+    made = {c: c.subgroup(members, key) for c in dict.fromkeys(communicators.values())}
+    return {t: own for t, c in communicators.items() if (own := made[c]) is not None}
 
 
 def split_group(
@@ -150,16 +167,11 @@ def split_group(
         if parent.rank() not in ranks:
             continue
         members = sorted(ranks)
-        made: dict[int, Communicator] = {}
-        for communicator in parent._communicators.values():
-            own = communicator.subgroup(members, _SPLITS + parent._splits)
-            assert own is not None
-            made[id(communicator)] = own
         group = ProcessGroup(
             f"{parent._name}:{parent._splits}:{part}",
             [parent._to_global(rank) for rank in members],
             parent._backend,
-            {t: made[id(c)] for t, c in parent._communicators.items()},
+            _communicators_of(members, parent._communicators, _SPLITS + parent._splits),
             timeout or parent._timeout,
         )
         group.group_desc = group_desc or f"{parent.group_desc}:split:{parent._splits}"
@@ -176,7 +188,16 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[ProcessGroup, list[Any]]:
-    """Split the world into groups of `group_size` neighbours; by default those of one machine.
+    """Split a group into groups of `group_size` neighbours; by default those of one machine.
+
+    Parameters
+    ----------
+    group_size : int, optional
+        How many; by default ``LOCAL_WORLD_SIZE``, which launchers set, or all.
+    group : ProcessGroup, optional
+        Whose processes; the world by default.
+    timeout, backend, pg_options, group_desc
+        As in :func:`new_group`.
 
     Returns
     -------
@@ -186,9 +207,10 @@ def new_subgroups(
     Raises
     ------
     ValueError
-        If the size does not divide that of the world.
+        If the size does not divide that of the group.
     """
-    size = get_world_size()
+    ranks = get_process_group_ranks(group)
+    size = len(ranks)
     each = int(os.environ.get("LOCAL_WORLD_SIZE", size)) if group_size is None else group_size
     if each <= 0:
         raise ValueError(f"The arg 'group_size' ({each}) must be positive")
@@ -196,8 +218,9 @@ def new_subgroups(
         raise ValueError(f"The arg 'group_size' ({each}) must not exceed the world size ({size})")
     if size % each:
         raise ValueError(f"The world size ({size}) must be divisible by 'group_size={each}'")
-    parts = [list(range(first, first + each)) for first in range(0, size, each)]
-    return new_subgroups_by_enumeration(parts, timeout, backend, pg_options, group_desc)
+    parts = [ranks[first : first + each] for first in range(0, size, each)]
+    local = group is not None  # nobody else calls this
+    return _enumerated(parts, timeout, backend, pg_options, group_desc, local)
 
 
 def new_subgroups_by_enumeration(
@@ -219,9 +242,20 @@ def new_subgroups_by_enumeration(
     listed = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
     if len(set(listed)) != len(listed):
         raise ValueError("The arg 'ranks_per_subgroup_list' has a rank in two subgroups")
+    return _enumerated(ranks_per_subgroup_list, timeout, backend, pg_options, group_desc, False)
+
+
+def _enumerated(
+    parts: Sequence[Sequence[int]],
+    timeout: timedelta | None,
+    backend: str | None,
+    pg_options: Any,
+    group_desc: str | None,
+    local: bool,
+) -> tuple[Any, list[Any]]:
     own, made = None, []
-    for ranks in ranks_per_subgroup_list:
-        part = new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
+    for ranks in parts:
+        part = new_group(ranks, timeout, backend, pg_options, local, group_desc)
         made.append(part)
         if get_rank() in ranks:
             own = part

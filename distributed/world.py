@@ -14,7 +14,14 @@ from tensorplug.core.plugins.process_groups import Communicator, ProcessGroupBac
 from .backends import chosen_for
 from .errors import DistBackendError
 from .groups import GroupMember, ProcessGroup, _groups, default_pg_timeout, resolve
-from .rendezvous import from_environment, meeting_point, rendezvous
+from .rendezvous import (
+    from_environment,
+    meeting_point,
+    place,
+    place_in_environment,
+    rendezvous,
+    said,
+)
 from .stores import Store
 
 
@@ -27,7 +34,8 @@ def _rendezvous(
     store: Store | None,
 ) -> Rendezvous:
     launched = backend.launched()
-    method = urlsplit(init_method or "env://")
+    address = init_method or "env://"
+    method = urlsplit(address)
     if launched is not None:
         if rank >= 0 and world_size > 0 and (rank, world_size) != launched:
             raise ValueError(
@@ -36,21 +44,16 @@ def _rendezvous(
             )
         return Rendezvous(*launched, timeout=timeout)
     if store is None and method.scheme not in ("env", "tcp"):
-        found = rendezvous(init_method or "", rank, world_size, timeout=timeout)
+        found = rendezvous(address, rank, world_size, timeout=timeout)
         store, rank, world_size = next(found)
     if store is not None:
         if rank < 0 or world_size < 1:
             raise ValueError("a store needs rank and world_size as well")
         return Rendezvous(rank, world_size, *meeting_point(store, rank, world_size), timeout)
+    given = said(address, rank, world_size)
     if method.scheme == "tcp":
-        if rank < 0 or world_size < 1:
-            missing = "rank" if rank < 0 else "size"
-            raise ValueError(
-                f"Error initializing torch.distributed using tcp:// rendezvous: {missing} parameter missing"
-            )
-        return Rendezvous(rank, world_size, method.hostname or "", method.port or 0, timeout)
-    rank = from_environment("RANK") if rank < 0 else rank
-    size = from_environment("WORLD_SIZE") if world_size < 1 else world_size
+        return Rendezvous(*place(given, "tcp"), method.hostname or "", method.port or 0, timeout)
+    rank, size = place_in_environment(given)
     if size == 1:
         return Rendezvous(rank, size, timeout=timeout)
     port = from_environment("MASTER_PORT")
@@ -161,7 +164,7 @@ def _abort() -> None:
     if world is not None and world.size() > 1 and not hasattr(sys, "ps1"):
         sys.stdout.flush()
         sys.stderr.flush()
-        for communicator in world._communicators.values():
+        for communicator in world._distinct():
             communicator.abort()
 
 
@@ -190,7 +193,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         if not left._broken:
             for pending in list(left._pending):
                 pending.wait()
-            for communicator in {id(c): c for c in left._communicators.values()}.values():
+            for communicator in left._distinct():
                 communicator.close()
     if chosen is GroupMember.WORLD:
         GroupMember.WORLD = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -140,6 +141,15 @@ class Distribution:
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Return values through which gradients flow to the parameters."""
         raise NotImplementedError(f"{type(self).__name__} has no reparametrised samples")
+
+    def sample_n(self, n: int) -> Tensor:
+        """Return `n` values; deprecated, as in torch: ``sample((n,))``."""
+        warnings.warn(
+            "sample_n(n) will be deprecated. Use .sample((n,)) instead",
+            UserWarning,
+            stacklevel=2,
+        )
+        return self.sample((n,))
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the density, or probability, at `value`."""

@@ -243,11 +243,9 @@ class Gumbel(TransformedDistribution):
         super().__init__(base, transforms, validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        made = type(self)(
-            self.loc.expand(batch_shape), self.scale.expand(batch_shape), validate_args=False
-        )
-        made._validate_args = self._validate_args
-        return made
+        new = self._get_checked_instance(Gumbel, _instance)
+        new.loc, new.scale = self.loc.expand(batch_shape), self.scale.expand(batch_shape)
+        return super().expand(batch_shape, _instance=new)
 
     # Directly: the base is a float's width short of (0, 1).
     def log_prob(self, value: Any) -> Any:
@@ -301,13 +299,10 @@ class Weibull(TransformedDistribution):
         super().__init__(base, transforms, validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        made = type(self)(
-            self.scale.expand(batch_shape),
-            self.concentration.expand(batch_shape),
-            validate_args=False,
-        )
-        made._validate_args = self._validate_args
-        return made
+        new = self._get_checked_instance(Weibull, _instance)
+        new.scale = self.scale.expand(batch_shape)
+        new.concentration = self.concentration.expand(batch_shape)
+        return super().expand(batch_shape, _instance=new)
 
     @property
     def mean(self) -> Any:

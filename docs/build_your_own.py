@@ -319,9 +319,8 @@ def run_backward(root: Tensor, create_graph: bool) -> None:
             assert result.node is not None
             for target, formula, saved in result.node.edges:
                 gradient = formula(g, **saved)
-                if (
-                    gradient.shape != target.shape
-                ):  # the engine undoes broadcasting, no formula does
+                if gradient.shape != target.shape:
+                    # The engine undoes broadcasting, no formula does.
                     gradient = sum_to(gradient, target.shape)
                 if target.node is None:  # a leaf
                     target.grad = gradient if target.grad is None else target.grad + gradient

@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, NoReturn
 
 from tensorplug.autograd.transforms.pytree import tree_leaves
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import thread
+from tensorplug.core.device.dtypes import get_default_dtype
+from tensorplug.core.device.generator import Generator, fork_rng
 from tensorplug.core.device.meta import empty_meta
 from tensorplug.core.dispatch import layers
+from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op import Delegated, Op
 from tensorplug.core.tensor.base import TensorBase, version_of
+from tensorplug.core.tensor.layout import is_dense
+from tensorplug.core.tensor.shapes import contiguous_strides
 from tensorplug.nn import Buffer, Parameter
 
 from .graph import (
@@ -146,11 +152,16 @@ class Recorder(Layer):
         self.written: dict[int, Any] = {}
         self.views: dict[int, _View] = {}
         self.arrays: dict[int, Any] = {}
+        # State that the program may use, by the ids of arrays.
+        self.owners: dict[int, Any] = {}
         # How often the memory of a tensor that is no view was written, and how often when a tensor's value
         # was made.
         self.writes: dict[int, int] = {}
         self.seen: dict[int, int] = {}
         self.recorded = layers.recording.enabled
+        # What no op changes of inputs, by id; and where new tensors are made of which dtype.
+        self.facts: dict[int, tuple[Any, Any]] = {}
+        self.defaults = get_default_dtype(), default_device()
         # Within a call that becomes a node, what is called is its own affair.
         self.inside = False
         self.reads: list[str] = []
@@ -176,6 +187,7 @@ class Recorder(Layer):
 
     def add(self, name: str, tensor: Any, kind: Kind) -> Value:
         """Make a tensor an input."""
+        self.facts.setdefault(id(tensor), (tensor, _facts(tensor)))
         known = self.inputs.get(id(tensor))
         if known is not None and kind != "input":
             return known
@@ -201,7 +213,7 @@ class Recorder(Layer):
         if op.kind == "composite" and op.inplace_of is None and not self.level(op, args, kwargs):
             with self.active():
                 return self._taken_apart(op, args, dict(kwargs))
-        before = [(tensor, version_of(tensor)) for tensor in tensors_in((args, kwargs))]
+        before = [(t, version_of(t), t._shape) for t in tensors_in((args, kwargs))]
         self.reads = []
         self.inside = True
         try:
@@ -212,22 +224,35 @@ class Recorder(Layer):
             self._noted(op, args, kwargs, result, before)
         except Uncapturable as error:
             self._end(error)
+        except Exception as error:  # the program itself runs
+            self._end(Uncapturable(f"{op.name}() is not captured: {error}", source_line()))
         return result
 
     def _noted(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, before: list[Any]
     ) -> None:
+        if any([isinstance(value, Generator) for value in (*args, *kwargs.values())]):
+            self._refuse(f"{op.name}() draws from a generator of its own")
         made = tensors_in(result)
         shaped = self.shapes_from_data or self._shaped(op, args, kwargs)
         if not shaped and not self.reads:
             self.reads = ["the shape of what it returns"]
         if self.reads and not (made and (shaped or self.follow)):
             self._refuse(f"{op.name}() depends on data: {self.reads[0]}")
-        changed = [tensor for tensor, version in before if version_of(tensor) != version]
+        if (get_default_dtype(), default_device()) != self.defaults:
+            self._refuse("the program sets the default dtype or device")
+        changed = [tensor for tensor, version, _ in before if version_of(tensor) != version]
+        turned = op.inplace_of is not None and op.inplace_of.view
+        if not turned and any([tensor._shape != shape for tensor, _, shape in before]):
+            self._refuse(f"{op.name}() resizes the tensor that it writes")
+        if op.random and self.recorded and any([tensor.requires_grad for tensor in changed]):
+            self._refuse("random numbers are written into what requires grad")
         if not made and not changed:
             return  # a fact of shapes and dtypes
         with layers.isolated():
             if op.inplace_of is not None:
+                if turned and self._is_shown(args[0]):
+                    self._refuse(f"{op.name}() changes how a tensor shows memory that others show")
                 self._compute(op.inplace_of, args, kwargs, [args[0]])
             elif kwargs.get("out") is not None:
                 self._note_out(op, args, dict(kwargs))
@@ -243,7 +268,7 @@ class Recorder(Layer):
         function = op if op.inplace_of is None else op.inplace_of
         options = {name: value for name, value in kwargs.items() if name != "out"}
         try:
-            with layers.isolated(), layers.gradient_off():
+            with layers.isolated(), layers.gradient_off(), fork_rng():
                 arguments = function.bind(args, options)
                 call(function, map_leaves(arguments, lambda t: empty_meta(t._shape, t._key.dtype)))
         except Exception:  # on meta tensors nothing can be read
@@ -286,6 +311,8 @@ class Recorder(Layer):
         if not self.follow:
             raise error
         self.ended = error
+        # The rest is the program's own: nothing of it is seen.
+        thread.stack = tuple([layer for layer in thread.stack if layer is not self])
 
     def _refuse(self, reason: str) -> NoReturn:
         raise Uncapturable(reason, source_line())
@@ -324,7 +351,7 @@ class Recorder(Layer):
             if id(tensor) in self.values:
                 continue  # an argument among the results
             self._keep(tensor, value)
-            sources = [source for source in given if _share(tensor, source)]
+            sources = [source for source in given if share(tensor, source)]
             if sources:
                 several = None if isinstance(result, TensorBase) else number
                 first = isinstance(bound[0], TensorBase) and any([bound[0] is t for t in sources])
@@ -355,14 +382,17 @@ class Recorder(Layer):
         like = results or targets
         node.result = [self.graph.add_output(node, tensor) for tensor in like]
         node.result = node.result[0] if len(like) == 1 else tuple(node.result)
-        for number, (target, value) in enumerate(zip(targets, list(node.outputs), strict=True)):
+        for target, value in zip(targets, list(node.outputs), strict=True):
             if not results or value.dtype is not target._key.dtype:
                 node = self._node(known_op("cast"), (value, target._key.dtype))
                 node.result = self.graph.add_output(node, target)
                 value = node.output
             value.device = target._key.device
-            if results and results[number]._shape != target._shape:
-                self._refuse(f"{op.name}() resizes the tensor that it writes")
+            strides = target._key.runtime.strides(target._array)
+            dense = id(target) not in self.views and is_dense(target._shape, strides)
+            if op.random and dense and strides != contiguous_strides(target._shape):
+                node = self._node(known_op("clone_strided"), (value, strides))
+                value = node.result = self.graph.add_output(node, target)
             self._write(target, value)
 
     # --- values ---
@@ -380,19 +410,41 @@ class Recorder(Layer):
         if type(tensor) not in (Tensor, Parameter, Buffer):
             self._refuse(f"a tensor of class {type(tensor).__name__} is used")
         same = self.arrays.get(id(tensor._array))
+        owner = self.owners.get(id(tensor._array))
+        if same is None and owner is not None and owner is not tensor:
+            same = owner  # state that is used detached before it is used itself
+            self.value_of(owner)
+        if same is not None and tensor.requires_grad and not same.requires_grad:
+            self._refuse("a tensor that requires grad is used after what was detached from it")
         if same is not None:  # detached, or a tensor as autograd kept it
             node = self._node(known_op("graph.detach"), (self.value_of(same),))
             node.result = self.graph.add_output(node, tensor)
             self._keep(tensor, node.output)
             self._show(tensor, same, ("graph.detach", (), None))
             return node.output
-        if any([_share(tensor, t) for number, t in self.kept.items() if number not in self.inputs]):
+        if any(
+            [
+                share(tensor, t)
+                for number, t in self.kept.items()
+                if number not in self.inputs or number in self.written
+            ]
+        ):
             self._refuse("a tensor shows memory of another one, and no op says how")
         return self.add("constant", tensor, "constant")
 
     def _show(self, tensor: Any, source: Any, how: _How | None) -> None:
         self.views[id(tensor)] = _View(source, how)
         self.seen[id(tensor)] = self.writes.setdefault(id(self._root(source)), 0)
+
+    def _is_shown(self, tensor: Any) -> bool:
+        """Return whether a tensor is a view, has one, or is the caller's."""
+        number = id(tensor)
+        return (
+            number not in self.values
+            or number in self.inputs
+            or number in self.views
+            or any([view.source is tensor for view in self.views.values()])
+        )
 
     def _root(self, tensor: Any) -> Any:
         """Return the tensor whose memory one shows, itself if it is no view."""
@@ -418,6 +470,14 @@ class Recorder(Layer):
         self.seen[id(tensor)] = self.writes[id(self._root(tensor))]
         return value
 
+    def _shown_again(self, tensor: Any) -> Value:
+        """Return what a result stands for: of a view that was written the view, not what was written."""
+        value = self.value_of(tensor)
+        view = self.views.get(id(tensor))
+        if view is None or view.how is None or value in self.shown():
+            return value
+        return self._show_again(tensor)
+
     def _write(self, target: Any, value: Value) -> None:
         """Have a tensor, and what shows its memory, stand for a new value."""
         self.value_of(target)  # makes it known
@@ -430,8 +490,13 @@ class Recorder(Layer):
             chain.insert(0, how)
         if any(values_in(chain)):
             self._refuse("a view that takes a tensor as an argument is written")
+        if _overlaps(target) or _overlaps(root):
+            self._refuse("a tensor is written whose elements share memory")
+        quiet = not layers.recording.enabled or any([name == "graph.detach" for name, *_ in chain])
+        if self.recorded and quiet and root.requires_grad:
+            self._refuse("a tensor that requires grad is written, and that is not recorded")
         others = [t for number, t in self.kept.items() if number in self.inputs and t is not root]
-        if any([_share(root, other) for other in others]):
+        if any([share(root, other) for other in others]):
             self._refuse("a tensor is written whose memory another input shows")
         new = value
         if chain:
@@ -456,7 +521,11 @@ class Recorder(Layer):
 
     def shown(self) -> set[Value]:
         """Return the values of tensors that show memory of others."""
-        return {self.values[number] for number in self.views}
+        return {
+            value
+            for value, view in [(self.values[n], view) for n, view in self.views.items()]
+            if view.how is None or (value.node is not None and value.node.op.name == view.how[0])
+        }
 
     def shows_input(self, tensor: Any) -> bool:
         """Return whether a tensor that is no input shows the memory of one."""
@@ -465,12 +534,22 @@ class Recorder(Layer):
         root = self._root(tensor)
         if id(root) in self.inputs:
             return True
-        return any([_share(root, self.kept[number]) for number in self.inputs])
+        return any([share(root, self.kept[number]) for number in self.inputs])
 
     def is_constant(self, tensor: Any) -> bool:
         """Return whether a tensor is neither an argument, nor state of a module, nor made by an op."""
         value = self.inputs.get(id(tensor))
         return value is not None and value.kind == "constant"
+
+    def changes(self) -> str:
+        """Return what the program did to inputs that no op does; "" if nothing."""
+        for number, (tensor, before) in self.facts.items():
+            # What is written by a recorded op requires grad.
+            ends = 4 if number in self.written and self.recorded else 5
+            for what, a, b in zip(_FACTS[:ends], _facts(tensor), before, strict=False):
+                if a is not b and (what != _FACTS[2] or a != b):
+                    return f"changes {what} of {self.inputs[number]}"
+        return ""
 
     def shared(self, tensors: list[Any], values: list[Any]) -> dict[Value, int]:
         """Return which of the values that tensors stand for show the same memory, by a number for each."""
@@ -483,17 +562,38 @@ class Recorder(Layer):
     def finished(self, result: Any) -> Graph:
         """Return the graph, given what the program returned."""
         with layers.isolated():
-            self.graph.result = map_leaves(result, self.value_of)
+            self.graph.result = map_leaves(result, self._shown_again)
             self.graph.writes = [
                 (self.inputs[number], self.value_of(tensor))
                 for number, tensor in self.written.items()
             ]
+        for target, new in self.graph.writes:
+            if target.shape != new.shape:
+                self._refuse(f"{target} is resized")
         return self.graph
 
 
 #: How programs read data that can be compared, and up to how many numbers.
 _READS = ("item()", "tolist()")
 _READABLE = 64
+
+
+#: What only ops change of inputs, but for `grad`, which none does.
+_FACTS = ("the memory", "the dtype or device", "the shape", "the gradient", "requires_grad")
+
+
+def _facts(tensor: Any) -> tuple[Any, ...]:
+    extra = tensor._extra
+    grad = None if extra is None else extra.grad
+    return tensor._array, tensor._key, tensor._shape, grad, tensor.requires_grad
+
+
+def _overlaps(tensor: Any) -> bool:
+    """Return whether elements of a tensor share memory, as in what `expand` returns."""
+    strides = tensor._key.runtime.strides(tensor._array)
+    return any(
+        [size > 1 and stride == 0 for size, stride in zip(tensor._shape, strides, strict=True)]
+    )
 
 
 class _View(NamedTuple):
@@ -503,12 +603,30 @@ class _View(NamedTuple):
     how: _How | None
 
 
-def _share(tensor: Any, other: Any) -> bool:
+def share(tensor: Any, other: Any) -> bool:
     """Return whether two tensors are of one storage, or the same array."""
     storage = tensor._storage
     return tensor is not other and (
         (storage is not None and storage is other._storage) or tensor._array is other._array
     )
+
+
+def roots(value: Value, views: set[Value]) -> set[Value]:
+    """Return the values whose memory a value may show."""
+    found: set[Value] = set()
+    stack = [value]
+    while stack:
+        value = stack.pop()
+        if value in views and value.node is not None:
+            stack += value.node.values()
+        else:
+            found.add(value)
+    return found
+
+
+def memory_of(values: Iterable[Value], views: set[Value]) -> frozenset[str]:
+    """Return the names of the values whose memory given ones show."""
+    return frozenset([root.name for value in values for root in roots(value, views)])
 
 
 # --- names ------------------------------------------------------------------------------------------

@@ -23,11 +23,12 @@ from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Buffer, Module, Parameter
 
-from .capture import Recorder, Uncapturable, source_line
+from .capture import Recorder, Uncapturable, memory_of, share, source_line
 from .entries import Entry
-from .graph import Graph
+from .graph import Graph, Value, values_in
 from .guards import Watch, has_state
 from .ops import Unexpected
+from .parts import Parts, children, outermost
 from .symbolic import Dynamic
 
 __all__ = ["Break", "Compiled", "Explanation", "OptimizedModule", "compile"]
@@ -36,6 +37,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: How many graphs one kind of arguments may have, by what the program reads and depends on.
 LIMIT = 8
+#: How many calls of a kind may change Python state before those calls stay eager.
+_SETTLING = 3
+_CHANGES = "the program changes "
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), DType, Device)
 
 
@@ -97,8 +101,13 @@ class Compiled:
         self._enabled = enabled
         self._entries: dict[Any, list[Entry]] = {}
         self._eager: dict[Any, Break] = {}
+        # How often calls of a kind changed Python state: what is set up in the first ones stays then.
+        self._unsettled: dict[Any, int] = {}
         self._breaks: list[Break] = []
         self._captures = self._calls = self._eager_calls = 0
+        # The modules that the program reaches, and those compiled each by itself.
+        self._reached: list[Module] = []
+        self._parts: Parts | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
@@ -109,20 +118,26 @@ class Compiled:
         key = self._key(args, kwargs, tensors)
         if key is None or key in self._eager:
             self._eager_calls += 1
-            return self._function(*args, **kwargs)
+            return self._in_parts(args, kwargs)
         entries = self._entries.setdefault(key, [])
         recorded = layers.recording.enabled
         for entry in entries:
-            if entry.holds():
+            if entry.holds(tensors):
                 try:
                     result = entry.run(tensors, recorded)
                 except Unexpected:
                     continue
+                except Exception as error:
+                    if self._fullgraph or not entry.undo():
+                        raise
+                    self._note(Break(f"a graph raised {type(error).__name__}: {error}", ""))
+                    self._eager_calls += 1
+                    return self._function(*args, **kwargs)
                 self._calls += 1
                 return result
         if len(entries) >= LIMIT:
             self._stay_eager(key, Break(f"{LIMIT} graphs hold for no such call", ""))
-            return self._function(*args, **kwargs)
+            return self._in_parts(args, kwargs)
         return self._capture(key, args, kwargs, tensors)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -130,9 +145,7 @@ class Compiled:
 
     def _key(self, args: Any, kwargs: dict[str, Any], tensors: list[Any]) -> Any:
         """Return what calls alike have in common, and collect the tensors; None if that cannot be told."""
-        parts: list[Any] = [
-            thread.enabled, thread.inference, get_default_dtype(), default_device(),
-        ]  # fmt: skip
+        parts: list[Any] = _modes()
         try:
             parts += [_part(value, tensors) for value in args]
             for name, value in kwargs.items():
@@ -156,6 +169,17 @@ class Compiled:
         self._entries.pop(key, None)
         self._eager_calls += 1
 
+    def _in_parts(self, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Run the function as it is, its modules compiled each by itself."""
+        if self._parts is None:
+            owner = getattr(self._function, "__self__", self._function)
+            modules = children(owner) if isinstance(owner, Module) else outermost(self._reached)
+            self._parts = Parts(
+                modules, lambda forward: Compiled(forward, False, self._dynamic.wanted, True)
+            )
+        with self._parts.running():
+            return self._function(*args, **kwargs)
+
     def _capture(self, key: Any, args: Any, kwargs: dict[str, Any], tensors: list[Any]) -> Any:
         """Run the function and note what it does."""
         if sys.getprofile() is not None:  # someone measures; nothing could be watched
@@ -166,6 +190,7 @@ class Compiled:
         for number, tensor in enumerate(tensors):
             recorder.add(f"input{number or ''}", tensor, "input")
         watch = Watch()
+        recorder.owners = watch.owners
         watch.add(function, "self")
         given = Watch()  # that a later call's are alike the key says
         given.add((args, kwargs), "an argument")
@@ -173,23 +198,41 @@ class Compiled:
             if has_state(value) and not isinstance(value, TensorBase):
                 recorder.add_state(value)
                 watch.add(value, "an argument")
+        modes = _modes()
         with watch.watching(lambda: recorder.inside), recorder.active():
             result = function(*args, **kwargs)
         self._captures += 1
         given.settle()
         watch.effects += given.effects
-        entry = self._entry(recorder, watch, result)
+        if _modes() != modes:
+            watch.effects.append("changes the default dtype or device, or what is recorded")
+        if any([share(tensor, other) for tensor in tensors for other in watch.tensors.values()]):
+            # Another call of the kind need not.
+            self._note(Break("an argument shows memory of state", ""))
+            return result
+        entry = self._entry(recorder, watch, tensors, result)
+        if isinstance(entry, Break) and entry.reason.startswith(_CHANGES):
+            self._unsettled[key] = self._unsettled.get(key, 0) + 1
+            if self._unsettled[key] < _SETTLING:
+                self._note(entry)
+                return result
         if isinstance(entry, Break):
             self._stay_eager(key, entry)
+            self._reached = watch.modules()
         else:
             self._entries.setdefault(key, []).append(entry)
             self._dynamic.add(entry.graph)
         return result
 
-    def _entry(self, recorder: Recorder, watch: Watch, result: Any) -> Entry | Break:
+    def _entry(
+        self, recorder: Recorder, watch: Watch, tensors: list[Any], result: Any
+    ) -> Entry | Break:
         if recorder.ended is not None:
             return Break(recorder.ended.reason, recorder.ended.source)
         watch.settle()
+        changes = recorder.changes()
+        if changes:
+            watch.effects.append(changes)
         if watch.effects:
             return Break(f"the program {watch.effects[0]}", "")
         leaves, tree = tree_flatten(result)
@@ -197,6 +240,10 @@ class Compiled:
             if type(leaf) not in (Tensor, Parameter, Buffer):
                 if isinstance(leaf, TensorBase) or not isinstance(leaf, _PLAIN):
                     return Break(f"the program returns a {type(leaf).__name__}", "")
+            elif leaf.is_inference() and not thread.inference:
+                return Break("the program returns a tensor of inference mode", "")
+            elif leaf.requires_grad and not recorder.recorded and id(leaf) not in recorder.inputs:
+                return Break("the program records gradients where its caller does not", "")
             elif recorder.shows_input(leaf):
                 return Break("the program returns a view of an argument or of state", "")
         try:
@@ -208,6 +255,9 @@ class Compiled:
         graph.remove_unused()
         if _draws_before_reading(graph):
             return Break("the program draws random numbers before it reads data", "")
+        views = recorder.shown()
+        if _is_apart(leaves, graph.result, views):
+            return Break("the program returns views of memory that it has written", "")
         shared = recorder.shared(leaves, graph.result)
         numbers = {value: number for number, value in enumerate(graph.inputs)}
         same = {
@@ -215,7 +265,10 @@ class Compiled:
             for position, leaf in enumerate(leaves)
             if id(leaf) in recorder.inputs
         }
-        return Entry(graph, watch, tree, same, shared)
+        memory = memory_of(values_in(graph.result), views)
+        known = {id(tensor) for tensor in graph.state.values()} | set(watch.tensors)
+        fixed = {n: tensor for n, tensor in enumerate(tensors) if id(tensor) in known}
+        return Entry(graph, watch, tree, same, shared, memory, fixed)
 
     def explain(self) -> Explanation:
         """Return what was captured so far, and what was not, and why."""
@@ -225,10 +278,21 @@ class Compiled:
                 (_described(key), entries) for key, entries in self._entries.items()
             )
         ]
-        return Explanation(
+        found = Explanation(
             self._dynamic.graphs(), guards, list(self._breaks),
             self._captures, self._calls, self._eager_calls,
         )  # fmt: skip
+        for part in () if self._parts is None else self._parts.compiled:
+            other = part.explain()
+            found = Explanation(
+                found.graphs + other.graphs, found.guards + other.guards, found.breaks + other.breaks,
+                found.captures + other.captures, found.calls + other.calls, found.eager,
+            )  # fmt: skip
+        return found
+
+
+def _modes() -> list[Any]:
+    return [thread.enabled, thread.inference, get_default_dtype(), default_device()]
 
 
 class _Unknown(Exception):
@@ -239,17 +303,19 @@ def _part(value: Any, tensors: list[Any]) -> Any:
     kind = type(value)
     if kind in (Tensor, Parameter, Buffer):
         for number, other in enumerate(tensors):
-            if other is value or (value._storage is not None and other._storage is value._storage):
-                if other is not value:
-                    raise _Unknown("two arguments show the same memory")
+            if other is value:
                 tensors.append(value)
                 return ("again", number)
+            if share(value, other):
+                raise _Unknown("two arguments show the same memory")
         tensors.append(value)
-        key = value._key
-        array = value._array
+        key, array, shape = value._key, value._array, value._shape
         runtime = key.runtime
-        layout = None if runtime.is_contiguous(array) else runtime.strides(array)
-        return (key, value._shape, layout, value.requires_grad)
+        # Along a size of 1 steps may be any.
+        plain = 1 not in shape and runtime.is_contiguous(array)
+        layout = None if plain else runtime.strides(array)
+        own = tuple([(name, _part(item, tensors)) for name, item in vars(value).items()])
+        return (kind, key, shape, layout, value.requires_grad, *own)
     if kind in _HASHABLE:
         return (kind, repr(value) if kind is float or kind is complex else value)
     if kind is tuple or kind is list:
@@ -264,6 +330,17 @@ def _part(value: Any, tensors: list[Any]) -> Any:
 
 
 _HASHABLE = frozenset(_PLAIN)
+
+
+def _is_apart(tensors: list[Any], values: list[Any], views: set[Value]) -> bool:
+    """Return whether two results show one memory, and what they stand for does not."""
+    known: dict[int, frozenset[str]] = {}
+    for tensor, value in zip(tensors, values, strict=True):
+        if isinstance(tensor, TensorBase) and tensor._storage is not None:
+            memory = memory_of([value], views)
+            if known.setdefault(id(tensor._storage), memory) != memory:
+                return True
+    return False
 
 
 def _gradients(entries: list[Entry]) -> str:
@@ -285,8 +362,8 @@ def _draws_before_reading(graph: Graph) -> bool:
 def _described(key: Any) -> str:
     parts = []
     for part in key[4:]:
-        if isinstance(part, tuple) and len(part) == 4 and hasattr(part[0], "dtype"):
-            parts.append(f"{part[0].dtype.name}{list(part[1])}")
+        if isinstance(part, tuple) and len(part) >= 5 and hasattr(part[1], "dtype"):
+            parts.append(f"{part[1].dtype.name}{list(part[2])}")
         else:
             parts.append(str(part))
     return ", ".join(parts) + ("" if key[0] else ", without recording")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from tensorplug.autograd.grad_mode import enable_grad, no_grad
 from tensorplug.autograd.transforms.pytree import Tree, tree_unflatten
+from tensorplug.core.device.generator import generator_of, going_on
 from tensorplug.core.dispatch.keys import dispatch_key
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import Storage, bump_version, new_tensor, version_of
@@ -29,7 +31,14 @@ class Entry:
     """A graph and what it holds for."""
 
     def __init__(
-        self, graph: Graph, watch: Watch, tree: Tree, same: dict[int, int], shared: dict[Value, int]
+        self,
+        graph: Graph,
+        watch: Watch,
+        tree: Tree,
+        same: dict[int, int],
+        shared: dict[Value, int],
+        memory: frozenset[str],
+        fixed: dict[int, Any],
     ) -> None:
         self.graph = graph
         self.watch = watch
@@ -38,6 +47,13 @@ class Entry:
         # Which results are inputs themselves, written or not.
         self.same = same
         self.shared = shared
+        # The values whose memory results show, by name.
+        self.memory = memory
+        # Which arguments are state, by number.
+        self.fixed = fixed
+        # What has generators be where they were before the call; None once it has written.
+        self.devices = {v.device for node in graph.nodes if node.op.random for v in node.outputs}
+        self.before: list[Any] | None = None
         self.program: Program | None = None
         # The state whose values are in the program, and how often it had been written.
         self.folded: list[tuple[Any, int]] = []
@@ -54,9 +70,18 @@ class Entry:
             (tensor, tensor._array, tensor._key, tensor._shape) for tensor in graph.state.values()
         ]
 
-    def holds(self) -> bool:
-        """Return whether the state that the graph was captured with is as it was."""
+    def holds(self, tensors: list[Any]) -> bool:
+        """Return whether state is as it was when the graph was captured, and no argument is state."""
+        if any([tensors[number] is not tensor for number, tensor in self.fixed.items()]):
+            return False
+        given: list[Any] = []
+        for number, tensor in enumerate(tensors):
+            if number not in self.fixed:
+                given += (tensor._array, tensor._storage)
+        memory = set(map(id, given)) - {id(None)}
         for number, (tensor, array, key, shape) in enumerate(self.state):
+            if id(tensor._array) in memory or id(tensor._storage) in memory:
+                return False
             if tensor._array is not array:
                 self.program = None
                 if tensor._key is not key or tensor._shape != shape:
@@ -76,6 +101,7 @@ class Entry:
             If the data is such that the program would do something else.
         """
         graph = self.graph
+        self.before = [going_on(generator_of(device)) for device in self.devices]
         given = iter(tensors)
         inputs = [next(given) if v.kind == "input" else graph.state[v.name] for v in graph.inputs]
         if recorded:
@@ -88,10 +114,25 @@ class Entry:
                     return self._recorded(training, inputs)
         return self._by_kernels(inputs)
 
+    def undo(self) -> bool:
+        """After a call that failed: have generators be where they were; return whether it wrote nothing."""
+        for step in self.before or ():
+            step()
+        return self.before is not None
+
     def _by_ops(self, inputs: list[Any]) -> Any:
-        leaves, written = self.graph.evaluate(inputs)
-        for target, new in written:
-            target.copy_(new)
+        targets = {target for target, _ in self.graph.writes}
+        # What ops save of a tensor is not to be written by the program's own writes.
+        apart = [
+            tensor.clone() if value in targets else tensor
+            for value, tensor in zip(self.graph.inputs, inputs, strict=True)
+        ]
+        leaves, written = self.graph.evaluate(apart)
+        self.before = None
+        known = dict(zip(self.graph.inputs, inputs, strict=True))
+        for (target, new), (_, tensor) in zip(self.graph.writes, written, strict=True):
+            with enable_grad() if new.node is None or new.node.records else no_grad():
+                known[target].copy_(tensor)
         return self._finished(leaves, inputs)
 
     def _finished(self, leaves: list[Any], inputs: list[Any]) -> Any:
@@ -137,6 +178,7 @@ class Entry:
 
     def _written(self, returned: dict[Value, Any], inputs: list[Any]) -> Any:
         """Write what the program writes, and return what it returns."""
+        self.before = None
         for target, new in self.graph.writes:
             tensor = returned[target]
             tensor._key.runtime.copy_into(tensor._array, returned[new]._array)
@@ -158,7 +200,7 @@ class Entry:
             self.shown |= {name for name, tensor in state if is_handed_out(tensor._array)}
             self.program = None
         if self.program is None:
-            self.inference, folded = optimize(self.graph, self.shown)
+            self.inference, folded = optimize(self.graph, self.shown, self.memory)
             given = self._with_state(inputs)
             frozen = frozenset(self.inference.state) - self.shown
             frozen = frozen if self.written < _REWRITTEN else frozenset()

@@ -8,6 +8,7 @@ time (a clock, a random number of Python's, ``print``), then a graph of its ops 
 from __future__ import annotations
 
 import builtins
+import dis
 import gc
 import sys
 from collections.abc import Callable
@@ -65,8 +66,13 @@ class Watch(State):
         self._seen.add(code)
         self.used.update(code.co_names, code.co_freevars, code.co_varnames)
         self.used.update([constant for constant in code.co_consts if type(constant) is str])
-        for used in code.co_names:
-            if used in frame.f_globals or used in _BUILTINS:
+        of_globals = {
+            step.argval
+            for step in dis.get_instructions(code)
+            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        }
+        for used in code.co_names:  # attributes, too
+            if used in of_globals and (used in frame.f_globals or used in _BUILTINS):
                 value = self.name(frame.f_globals, used)
                 self.add(value, used)
                 if isinstance(value, ModuleType):
@@ -113,6 +119,10 @@ class Watch(State):
             )
 
         return Block(steps)
+
+    def modules(self) -> list[Module]:
+        """Return the modules that the program reaches."""
+        return [value for value in self._known.values() if isinstance(value, Module)]
 
     def settle(self) -> None:
         """After the first run: note what it changed, and what it looked at that cannot be compared."""

@@ -20,7 +20,7 @@ from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops.creation.creation_like import ones_like
 
 from . import ops
-from .capture import Recorder, Uncapturable
+from .capture import Recorder, Uncapturable, memory_of, roots
 from .cut import INFINITE, Network
 from .graph import Graph, Node, Value, known_op, map_values, run_node, tensors_in, values_in
 from .passes import merge_common
@@ -82,7 +82,7 @@ def join(graph: Graph, inputs: list[Any]) -> Joint:
         If no result requires grad.
     """
     made, wanted, gradients, views = _captured(graph, inputs)
-    _simplify(made)
+    _simplify(made, views)
     leaves, written, found = made.result
     if any([value.kind == "constant" for value in made.inputs]):
         raise Uncapturable("a derivative keeps a tensor that no op made")
@@ -107,9 +107,10 @@ def join(graph: Graph, inputs: list[Any]) -> Joint:
     overwritten = {first[value] for value in targets}
     own = made.inputs[: len(graph.inputs)]
     forward = _Part(own)
-    needed = _ancestors([*forward_values, *saved, *checked])
+    drawn = [v for node in made.nodes if node.op.random for v in node.outputs if v not in late]
+    needed = _ancestors([*forward_values, *saved, *checked, *drawn])
     for node in made.nodes:
-        if node in needed or not node.outputs or (node.op.random and node.outputs[0] not in late):
+        if node in needed or not node.outputs:
             forward.add(node)
     kept = [
         forward.graph.call(_CLONE, forward.known[value])
@@ -132,7 +133,7 @@ def join(graph: Graph, inputs: list[Any]) -> Joint:
     backward.graph.result = map_values(found, backward.known.__getitem__)
     backward.graph.remove_unused()
 
-    shown = {root for value in saved if value not in overwritten for root in _roots(value, views)}
+    shown = {root for value in saved if value not in overwritten for root in roots(value, views)}
     return Joint(
         forward.graph,
         backward.graph,
@@ -144,7 +145,7 @@ def join(graph: Graph, inputs: list[Any]) -> Joint:
             for number, value in enumerate(leaves)
             if type(value) is Value
             and value not in own
-            and not shown.isdisjoint(_roots(value, views))
+            and not shown.isdisjoint(roots(value, views))
         ],
     )
 
@@ -216,7 +217,7 @@ def _captured(
         return made, wanted, gradients, recorder.shown()
 
 
-def _simplify(joint: Graph) -> None:
+def _simplify(joint: Graph, views: set[Value]) -> None:
     """Take out what tells autograd something, and copies of what only one call updates."""
     users = joint.users()
     detach = known_op("graph.detach")
@@ -241,7 +242,7 @@ def _simplify(joint: Graph) -> None:
     for node in joint.nodes:
         node.args = map_values(node.args, stands_for)
     joint.result = map_values(joint.result, stands_for)
-    merge_common(joint)
+    merge_common(joint, memory_of(values_in(joint.result[:2]), views))
 
 
 # --- the cut ----------------------------------------------------------------------------------------
@@ -265,19 +266,6 @@ def _ancestors(values: Iterable[Value]) -> set[Node]:
         if node not in found:
             found.add(node)
             stack += [v.node for v in node.values() if v.node is not None]
-    return found
-
-
-def _roots(value: Value, views: set[Value]) -> set[Value]:
-    """Return the values whose memory a value may show."""
-    found: set[Value] = set()
-    stack = [value]
-    while stack:
-        value = stack.pop()
-        if value in views and value.node is not None:
-            stack += value.node.values()
-        else:
-            found.add(value)
     return found
 
 

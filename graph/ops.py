@@ -100,7 +100,7 @@ def expect(input: Tensor, value: Any) -> None:
     >>> expect(tp.ones(2), [1.0, 1.0])
     """
     found = input.tolist()
-    if found != value and repr(found) != repr(value):  # nan is unlike itself
+    if repr(found) != repr(value):  # nan is unlike itself, and -0.0 like 0.0
         raise Unexpected(f"{found} is not {value}")
 
 

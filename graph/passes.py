@@ -14,13 +14,16 @@ from .graph import Graph, Node, Value
 __all__ = ["fold_batch_norm", "merge_common", "optimize"]
 
 
-def optimize(graph: Graph, shown: frozenset[str] = frozenset()) -> tuple[Graph, list[Any]]:
+def optimize(
+    graph: Graph, shown: frozenset[str] = frozenset(), returned: frozenset[str] = frozenset()
+) -> tuple[Graph, list[Any]]:
     """Return a graph that computes the same with less, and of which state it holds the present values.
 
-    Inputs that stay keep their names. Of the state `shown`, by name, no values are held.
+    Inputs that stay keep their names. Of the state `shown`, by name, no values are held. Results show
+    memory of the values `returned`.
     """
     made = graph.copy()
-    merge_common(made)
+    merge_common(made, returned)
     folded = fold_batch_norm(made, shown)
     made.remove_unused()
     return made, folded
@@ -97,10 +100,11 @@ def _folded(eps: float, weight: Any, *others: Any) -> tuple[Any, Any]:
     return weight * per_channel, moved.to(float32)
 
 
-def merge_common(graph: Graph) -> int:
-    """Have calls that are alike be made once; return how many went."""
+def merge_common(graph: Graph, returned: frozenset[str] = frozenset()) -> int:
+    """Have calls that are alike be made once, but for `returned` values; return how many went."""
     known: dict[Any, Node] = {}
     kept = {id(value) for value in graph.outputs()}
+    kept.update([id(v) for node in graph.nodes for v in node.outputs if v.name in returned])
     removed = 0
     for node in list(graph.nodes):
         if node.op.random or node.updates or not node.outputs:

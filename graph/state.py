@@ -69,6 +69,10 @@ class State:
     ----------
     effects : list of str
         What it looks at that cannot be compared.
+    tensors : dict
+        The tensors among what it may look at, by id.
+    owners : dict
+        The same by the id of their arrays.
     """
 
     def __init__(self) -> None:
@@ -85,6 +89,8 @@ class State:
         self._objects: list[Any] = []
         self._classes: list[type] = []
         self._known: dict[int, Any] = {}
+        self.tensors: dict[int, Any] = {}
+        self.owners: dict[int, Any] = {}
         # Objects that the program itself made.
         self.own: dict[int, Any] = {}
         # Names in tables of modules: the table, the name, what it stood for.
@@ -98,6 +104,10 @@ class State:
         todo = [(value, label)]
         while todo:
             value, label = todo.pop()
+            if isinstance(value, TensorBase):
+                self.tensors[id(value)] = value
+                self.owners.setdefault(id(value._array), value)
+                value = getattr(value, "__dict__", None) or None
             if id(value) in self._known or id(value) in self.own or isinstance(value, _CLOSED):
                 continue
             self._known[id(value)] = value

@@ -109,6 +109,7 @@ class Training:
         kept += [shared(returned[self.graph.result[number]]) for number in joint.results]
         node.watched = [(tensor, version_of(tensor)) for tensor in kept]
         node.streams = streams
+        node.arrived, node.done = set(), set()
         attach_several(node, outputs)
 
     def by_ops(
@@ -142,7 +143,7 @@ class Training:
 class CompiledNode(MultiNode):
     """The node of a compiled program; it stands behind one output node per result."""
 
-    __slots__ = ("inputs", "streams", "training", "watched")
+    __slots__ = ("arrived", "done", "inputs", "streams", "training", "watched")
 
     training: Training
     inputs: list[Any]
@@ -150,6 +151,9 @@ class CompiledNode(MultiNode):
     watched: list[tuple[Any, int]]
     # What has the generators go on from where the program began.
     streams: list[Any]
+    # Which results had a gradient in this pass, and in passes that let go of the graph.
+    arrived: set[int]
+    done: set[int]
 
     def name(self) -> str:
         """Return "CompiledFunctionBackward"."""
@@ -159,14 +163,18 @@ class CompiledNode(MultiNode):
         raise AttributeError(f"{self.name()!r} has no attribute {name!r}")
 
     def release(self) -> None:
-        """Drop what was saved."""
+        """Drop what was saved, once all results had gradients: each may be differentiated by itself."""
+        self.done |= self.arrived
+        if len(self.done) < len(self.outputs):
+            return
         self.saved = None
         self.inputs = []
         self.watched = []
 
     def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
         """Run the backward half; where it does not serve, the graph op by op."""
-        if self.saved is None:
+        self.arrived = {number for number, value in gradient.items() if value is not None}
+        if self.saved is None or not self.done.isdisjoint(self.arrived):
             raise RuntimeError(FREED)
         for tensor, version in self.watched:
             if version_of(tensor) != version:

@@ -40,6 +40,9 @@ global_hooks = GlobalHooks()
 class ModuleHooks(ModuleBase):
     """Registration of hooks around ``forward`` and ``backward``."""
 
+    #: The kind of the module's backward hooks; None before the first.
+    _is_full_backward_hook: bool | None = None
+
     def register_forward_pre_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
@@ -118,11 +121,22 @@ class ModuleHooks(ModuleBase):
         >>> layer(tp.ones(1)).sum().backward()
         (tensor([1.]),)
         """
+        self._use_backward_hooks(full=True)
         return add_hook(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
         """Do what :meth:`register_full_backward_hook` does; stands for torch's older form."""
+        self._use_backward_hooks(full=False)
         return add_hook(self._backward_hooks, hook)
+
+    def _use_backward_hooks(self, *, full: bool) -> None:
+        """Raise RuntimeError if the module has backward hooks of the other kind."""
+        if self._is_full_backward_hook is not None and self._is_full_backward_hook != full:
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. "
+                "Please use only one of them."
+            )
+        self._is_full_backward_hook = full
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call ``forward`` with every hook around it."""

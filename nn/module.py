@@ -206,9 +206,8 @@ class Module(ModuleHooks, ModuleTraversal, ModuleStateDict, ModuleConversion):
             if "_modules" not in self.__dict__:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, self._modules)
-            self._set_module(
-                name, value
-            )  # asks for no attribute: a __getattr__ may not be ready yet
+            # Asks for no attribute: a __getattr__ may not be ready yet.
+            self._set_module(name, value)
         elif isinstance(value, Buffer):
             if "_buffers" not in self.__dict__:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeGuard, cast
 
 from tensorplug.core import Device, DType, Tensor
-from tensorplug.core.dispatch.overrides import disabled_torch_function_impl, dispatches
+from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
 from tensorplug.core.ops import empty
 from tensorplug.core.tensor.tensor import of_class
 from tensorplug.core.tensor.uninitialized import refuse_ops
@@ -33,7 +33,7 @@ class _Owned(Tensor):
 
 
 class _ParameterType(type):
-    """Has tensors that compute their ops themselves be parameters, as which no class is put over them."""
+    """Has tensors of classes of their own be parameters: no other class is put over them."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return super().__instancecheck__(instance) or (
@@ -72,7 +72,7 @@ class Parameter(_Owned, metaclass=_ParameterType):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         """Make a parameter over the memory of `data`."""
-        if isinstance(data, Tensor) and dispatches(type(data)):
+        if isinstance(data, Tensor) and type(data) is not Tensor and not isinstance(data, _Owned):
             given: Any = data
             made: Any = given.detach().requires_grad_(requires_grad)
             if type(made) is not type(data):

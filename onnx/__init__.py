@@ -8,9 +8,8 @@ torch.Size([2, 1000])
 
 from __future__ import annotations
 
-if (
-    __name__ == "onnx"
-):  # a process started in this repository: the folder hides the package of its name
+if __name__ == "onnx":
+    # A process started in this repository: the folder hides the package of its name.
     import sys
     from importlib import machinery, util
     from pathlib import Path

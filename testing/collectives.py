@@ -285,6 +285,25 @@ class _World:
         dist.destroy_process_group(even)
         return _differs(t, np.array([expected]))
 
+    def shared(self) -> str:
+        """Check calls whose input is their output, or a part of it: programs save memory so."""
+        given = [np.arange(2.0 * self.size) + 10 * r for r in self.ranks]
+        share = slice(2 * self.rank, 2 * self.rank + 2)
+        t = tp.tensor(given[self.rank].tolist(), device=self.device)
+        dist.all_gather_into_tensor(t, t[share])
+        expected = np.concatenate([g[2 * r : 2 * r + 2] for r, g in enumerate(given)])
+        if wrong := _differs(t, expected):
+            return f"all_gather_into_tensor: {wrong}"
+        t = tp.tensor(given[self.rank].tolist(), device=self.device)
+        dist.reduce_scatter_tensor(t[share], t)
+        expected = given[self.rank].copy()
+        expected[share] = np.sum(given, axis=0)[share]
+        if wrong := _differs(t, expected):
+            return f"reduce_scatter_tensor: {wrong}"
+        t = tp.tensor(given[self.rank].tolist(), device=self.device)
+        dist.all_to_all_single(t, t)
+        return _differs(t, np.concatenate([g[share] for g in given]))
+
     def overlapping(self) -> str:
         """Several collectives under way, waited for in the other order."""
         tensors = [
@@ -347,7 +366,9 @@ def cases(device: str = "cpu") -> Iterator[Case]:
                 yield Case(f"{move.__name__} {where}", partial(move, dtype, layout))
     for dtype in ("float16", "bfloat16"):
         yield Case(f"rounding ({dtype})", partial(world.rounding, dtype))
-    for whole in (world.subgroups, world.overlapping, world.objects, world.counting):
+    for whole in (
+        world.subgroups, world.shared, world.overlapping, world.objects, world.counting,
+    ):  # fmt: skip
         yield Case(whole.__name__, whole)
 
 

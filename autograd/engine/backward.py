@@ -88,6 +88,8 @@ def backward_from(
     tensor: Any, gradient: Any, retain_graph: bool | None, create_graph: bool
 ) -> None:
     """Do what :func:`backward` does for one tensor and all leaves."""
+    if dispatch_state.layers_active:
+        layers.note_opaque("backward()")
     gradient = _root_gradient(tensor, gradient, 0, "backward()")
     pass_ = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph)
     pass_.run([(edge_of(tensor), gradient._array if pass_.raw else gradient)])

@@ -96,7 +96,8 @@ def evaluate(node: OpNode, place: int, gradients: tuple[Any, ...]) -> tuple[Any,
             except (
                 RuntimeError,
                 OverflowError,
-            ):  # the rules of the formula's ops know what becomes of it
+            ):
+                # The rules of the formula's ops know what becomes of it.
                 uniform = False
                 break
         else:

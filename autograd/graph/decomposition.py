@@ -1,14 +1,21 @@
 """The derivative of a composite that has none of its own, but ran as one kernel: its decomposition's.
 
 The forward pass keeps the arguments. Backward runs the decomposition on them, recording, and differentiates
-that; so whatever kernel a plugin brings for a composite serves training at once.
+that; so whatever kernel a plugin brings for a composite serves training at once. A plain pass does both by a
+program, from the third one on of the same keys, shapes and plain values.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from tensorplug.core.device.device import META
+from tensorplug.core.device.meta import empty_meta
+from tensorplug.core.dispatch import keys
+from tensorplug.core.dispatch.call_cache import exact_key
 from tensorplug.core.dispatch.op import Op
+from tensorplug.core.dispatch.programs import Program
+from tensorplug.core.dispatch.recorded_bodies import TENSOR, replaced, trace_gradients
 from tensorplug.core.tensor.base import TRACKED, TensorBase, new_tensor
 
 from ..engine.backward import grad
@@ -53,6 +60,8 @@ class DecompositionNode(MultiNode):
             self._before_update(index) if index in updates else self.unpack(index)
             for index in range(len(plan.saves))
         ]
+        if raw and (found := _replayed(self, values, gradient)) is not None:
+            return found
         targets: list[Any] = []
         for formula in plan.formulas:
             value = values[formula.position]
@@ -99,3 +108,106 @@ class DecompositionNode(MultiNode):
             target._node = Identity(edge, tensor._key, tensor._shape)
         targets.append(target)
         return target
+
+
+class _Gradients:
+    """The program of the gradients of calls that look the same; None while there is none."""
+
+    __slots__ = ("program", "seen", "told")
+
+    def __init__(self) -> None:
+        self.program: Program | None = None
+        self.seen = 0
+        self.told: Any = None
+
+
+_KEPT = 256
+_SEEN = 2  # passes before one is traced
+_NEVER = 1 << 30
+_gradients: dict[Any, _Gradients] = {}
+keys.on_reset(_gradients.clear)
+
+
+def _replayed(node: DecompositionNode, values: list[Any], gradient: Any) -> Any:
+    """Return what ``apply`` does, by a program; None where there is none."""
+    op = node.plan.rule.op
+    if op.updates or not op.pure or node.key.device is META:
+        return None
+    tensors: list[Any] = []
+    parts: list[Any] = []
+
+    def collected(value: Any) -> Any:
+        tensors.append(value)
+        parts.append((value._key, value._shape))
+        return TENSOR
+
+    template = replaced(values, collected)
+    given = tuple([n for n in range(len(node.outputs)) if gradient.get(n) is not None])
+    edges = tuple([edge is None for edge in node.edges])
+    flat = [tuple(value) if type(value) is list else value for value in template]
+    plain = tuple([(type(value), value, exact_key(value)) for value in flat])
+    key = (op, tuple(parts), given, edges, plain)
+    try:
+        known = _gradients.get(key)
+    except TypeError:  # a plain value that cannot be a key
+        return None
+    if known is None:
+        if len(_gradients) >= _KEPT:
+            _gradients.clear()
+        known = _gradients[key] = _Gradients()
+    if known.program is None:
+        known.seen += 1
+        if known.seen <= _SEEN:
+            return None
+        try:
+            program, told = _traced(node, template, tensors, given)
+        except Exception:
+            known.seen = -_NEVER
+            return None
+        if told != known.told:
+            known.seen = _SEEN if known.told is None else -_NEVER
+            known.told = told
+            return None
+        known.program = program
+    program = known.program
+    arrays = [tensor._array for tensor in tensors]
+    if program.reads_layout and not all(
+        [tensor._key.runtime.is_contiguous(tensor._array) for tensor in tensors]
+    ):
+        return None
+    arrays += [gradient[number] for number in given]
+    fresh: Any = program.fresh
+    try:
+        found = iter(zip(program.run(arrays), fresh, strict=True))
+    except Exception:  # the decomposition knows what to say
+        return None
+    return [(None, False) if edge is None else next(found) for edge in node.edges]
+
+
+def _traced(
+    node: DecompositionNode, template: list[Any], tensors: list[Any], given: tuple[int, ...]
+) -> tuple[Program, Any]:
+    """Trace the gradients of a node's call; those of the arguments that have an edge are wanted."""
+    device = node.key.device
+    if any([keys.dispatch_key(device, tensor._key.dtype) is not tensor._key for tensor in tensors]):
+        raise ValueError("tensors on several devices, or with kernels of their own")
+    inputs = [empty_meta(tensor._shape, tensor._key.dtype) for tensor in tensors]
+    places = iter(inputs)
+    values = replaced(template, lambda _: next(places))
+    edges = iter(node.edges)
+    wanted: list[Any] = []
+    for formula in node.plan.formulas:
+        value = values[formula.position]
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if next(edges) is not None:
+                item._state = TRACKED
+                wanted.append(item)
+
+    def differentiate(outputs: list[Any], gradients: list[Any]) -> Any:
+        return grad(outputs, wanted, gradients, create_graph=True, allow_unused=True)
+
+    op = node.plan.rule.op
+    with enable_grad():
+        return trace_gradients(
+            lambda: op.decompose(tuple(values)), inputs, device, differentiate, given
+        )

@@ -312,15 +312,20 @@ class OpNode(Node):
 
     def modified(self, tensor: Any, version: int) -> RuntimeError:
         """Return the error for a saved tensor that was written to."""
-        extra = self.extra
-        trace = "" if extra is None or extra.forward_trace is None else f"\n{extra.forward_trace}"
-        return RuntimeError(
-            "one of the variables needed for gradient computation has been modified by an inplace "
-            f"operation: [{tensor.device} {tensor.dtype.name} {list(tensor._shape)}], saved by "
-            f"{self.name()}, is at version {_version(tensor)}; expected version {version} instead. Hint: "
-            "enable anomaly detection to find the operation that failed to compute its gradient, with "
-            f"tp.autograd.set_detect_anomaly(True).{trace}"
-        )
+        return modified(self, tensor, version)
+
+
+def modified(node: Node, tensor: Any, version: int) -> RuntimeError:
+    """Return the error for a tensor that a node saved and that was written to."""
+    extra = node.extra
+    trace = "" if extra is None or extra.forward_trace is None else f"\n{extra.forward_trace}"
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [{tensor.device} {tensor.dtype.name} {list(tensor._shape)}], saved by "
+        f"{node.name()}, is at version {_version(tensor)}; expected version {version} instead. Hint: "
+        "enable anomaly detection to find the operation that failed to compute its gradient, with "
+        f"tp.autograd.set_detect_anomaly(True).{trace}"
+    )
 
 
 def new_node() -> OpNode:

@@ -17,7 +17,7 @@ from tensorplug.core.tensor.tensor import Tensor
 
 from ..engine.backward import backward, backward_from
 from ..engine.derivatives import ARGUMENT, BOTH, NOTHING, THE_OUTPUT, CompiledDerivative
-from . import saved_tensors, views
+from . import bodies, saved_tensors, views
 from .handles import RemovableHandle
 from .nodes import MultiNode, Node, OpNode, OutputNode, new_node, node_extra
 from .recording import (
@@ -219,6 +219,14 @@ class Recorder(GradientLayer):
         several = MultiNode()
         fill_node(how, several, args, outputs[0], outputs)
         attach_several(several, outputs)
+
+    def record_body(self, recorded: Any, tensors: Any, output: Any, found: Any) -> None:
+        """Record a composite whose body was replayed."""
+        bodies.record_body(recorded, tensors, output, found)
+
+    def differentiate(self, inputs: Any, outputs: Any, gradients: Any) -> Any:
+        """Return the gradients of those of `inputs` that require grad, as tensors that are recorded."""
+        return bodies.differentiate(inputs, outputs, gradients)
 
     def mark_if_inference(self, output: Any) -> None:
         """Mark what was made in inference mode."""

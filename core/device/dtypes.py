@@ -12,13 +12,18 @@ Number: TypeAlias = bool | int | float | complex
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 
 
-#: What stands before a dtype's name in text. Programs written for torch compare and cut that text.
+#: What stands before names in text. Programs written for torch compare and cut that text.
 _shown_as = ["tensorplug"]
 
 
-def show_dtypes_as(namespace: str) -> None:
-    """Have dtypes print as those of a module of this name."""
+def show_names_as(namespace: str) -> None:
+    """Have dtypes, layouts, types and sizes print as those of a module of this name."""
     _shown_as[0] = namespace
+
+
+def shown(name: str) -> str:
+    """Return a name of the namespace as text has it, such as ``"tensorplug.strided"``."""
+    return f"{_shown_as[0]}.{name}"
 
 
 class DType:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..contexts import Block, Steps, thread
 from ..dispatch.keys import canonical_device
-from ..dispatch.layers import note_hidden
+from ..dispatch.layers import note_hidden, note_opaque
 from ..locks import renewed
 from ..tensor.base import TensorBase
 from ..tensor.creation import tensor
@@ -89,6 +89,7 @@ class Generator:
             If the seed does not fit into 64 bits.
         """
         checked = _checked_seed(seed, "manual_seed")
+        note_opaque("manual_seed()")
         with self._lock:
             self._seed, self._offset = checked, 0
         return self
@@ -101,6 +102,7 @@ class Generator:
 
     def initial_seed(self) -> int:
         """Return the seed of the stream."""
+        note_opaque("initial_seed()")
         return self._seed
 
     def take(self, words: int) -> tuple[int, int]:
@@ -117,6 +119,7 @@ class Generator:
 
     def get_state(self) -> Any:
         """Return the state as a tensor of bytes: seed and offset, 64 bits each."""
+        note_opaque("get_state()")
         with self._lock:
             state = (self._seed | self._offset % (1 << 64) << 64).to_bytes(_STATE_BYTES, "little")
         return tensor(list(state), dtype=uint8, device=CPU)
@@ -129,6 +132,7 @@ class Generator:
         TypeError, RuntimeError
             If it is none.
         """
+        note_opaque("set_state()")
         if not isinstance(new_state, TensorBase) or new_state._key.dtype is not uint8:
             raise TypeError(
                 "set_state(): expected a tensor of dtype uint8, as get_state() returns it, got "
@@ -147,6 +151,7 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """Return a generator that goes on from the same state by itself."""
+        note_opaque("clone_state()")
         copy = Generator(self._device)
         with self._lock:
             copy._seed, copy._offset = self._seed, self._offset
@@ -288,6 +293,7 @@ def fork_rng(
     def steps() -> tuple[Steps, Steps]:
         if not enabled:
             return (), ()
+        note_opaque("fork_rng()")
         if devices is None:
             generators = list(_defaults.values())
         else:

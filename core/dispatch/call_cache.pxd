@@ -55,7 +55,7 @@ cdef class CallCache:
     cdef public PlannedCall latest
     cdef public CachedCall recent
     cdef public bint by_shape
-    cdef public Py_ssize_t missed, refused
+    cdef public Py_ssize_t missed, refused, unrecorded
 
     @cython.locals(
         cached=CachedCall, values=tuple, keys=tuple, rest=tuple, given=tuple, turn=Py_ssize_t, number=Py_ssize_t,
@@ -74,11 +74,14 @@ cpdef note_latest(CallCache cache, PlannedCall plan)
 @cython.locals(parts=list, tensor=TensorBase)
 cpdef tuple call_key(tuple args, dict kwargs)
 
+@cython.locals(named=list)
+cpdef tuple all_given(tuple args, dict kwargs)
+
 cpdef tuple item_types(tuple values)
 
 cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec, bint signed=*)
 
-cpdef cache_delegation(Op op, CallCache cache, object key, tuple args, object delegated)
+cpdef cache_delegation(Op op, CallCache cache, object key, tuple args, dict kwargs, object delegated)
 
 cpdef bint zeros(tuple values)
 

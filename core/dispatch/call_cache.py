@@ -255,7 +255,7 @@ class CallCache:
     Those of a view op are `by_shape` if its second argument is a tensor that tells a shape, and no more.
     """
 
-    __slots__ = ("by_shape", "calls", "latest", "missed", "recent", "refused", "replays")
+    __slots__ = ("by_shape", "calls", "latest", "missed", "recent", "refused", "replays", "unrecorded")
 
     def __init__(self) -> None:
         self.calls: dict[Any, Any] = {}
@@ -264,7 +264,7 @@ class CallCache:
         self.recent: CachedCall | None = None
         self.missed = 0  # plans that were not kept, see store_plan
         self.replays: dict[Any, Any] = {}  # see .replay
-        self.refused = 0
+        self.refused = self.unrecorded = 0
         _caches.append(self)
 
     def recalled(self, args: tuple[Any, ...], listed: bool) -> CachedCall | None:
@@ -359,7 +359,7 @@ def clear_call_caches() -> None:
         while call is not None:
             call.following, call = None, call.following
         cache.replays.clear()
-        cache.refused = 0
+        cache.refused = cache.unrecorded = 0
 
 
 def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -377,9 +377,24 @@ def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
                 parts.append(item_types(arg))
     if kwargs:
         for name, value in kwargs.items():
+            if isinstance(value, TensorBase):
+                tensor = value
+                parts.append((name, tensor._key, tensor._shape))
+                continue
             types = item_types(value) if isinstance(value, tuple) else None
             parts.append((name, type(value), value, types))
     return tuple(parts)
+
+
+def all_given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the arguments of a call, those in their places and behind them the tensors given by name."""
+    named: list[Any] | None = None
+    for value in kwargs.values():
+        if isinstance(value, TensorBase):
+            if named is None:
+                named = []
+            named.append(value)
+    return args if named is None else (*args, *named)
 
 
 def item_types(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -402,17 +417,19 @@ def cache_call(
     """
     if not signed and zeros((*args, *kwargs.values())):
         return None
-    tensors = [index for index, arg in enumerate(args) if isinstance(arg, TensorBase)]
-    given = {id(args[index]): index for index in tensors}
-    if any([isinstance(arg, TensorBase) for arg in kwargs.values()]):
+    if not _declared(op, kwargs):
         return None
+    everything = all_given(args, kwargs)
+    tensors = [index for index, arg in enumerate(everything) if isinstance(arg, TensorBase)]
+    given = {id(everything[index]): index for index in tensors}
     if not given and not any([arg is spec.key.device for arg in args]):
         return None  # where it computes does not follow from its arguments
-    bound = (
-        op.kind == "composite" and op.canonical is None
-    )  # its spec has the arguments in their order
+    # Its spec has the arguments in their order.
+    bound = op.kind == "composite" and op.canonical is None
     if len(given) != len(tensors) and not bound:
         # One tensor twice: which is which, only tensors that are alike can tell.
+        if len(everything) > len(args):
+            return None
         args = tuple([_alike(arg) if isinstance(arg, TensorBase) else arg for arg in args])
         again = _spec_of(op, args, kwargs)
         return None if again is None else cache_call(op, cache, key, args, kwargs, again, signed)
@@ -436,12 +453,30 @@ def cache_call(
     return store_call(cache, key, CachedCall(op, spec, tuple(slots), tuple(arg_indices)))
 
 
+def _declared(op: Op, kwargs: dict[str, Any]) -> bool:
+    """Return whether tensors given by name stand where tensors are declared: a number's value would count."""
+    kinds = op.declaration.__annotations__
+    return all(
+        [
+            kinds.get(name) in ("Tensor", "Tensor | None")
+            for name, value in kwargs.items()
+            if isinstance(value, TensorBase)
+        ]
+    )
+
+
 def cache_delegation(
-    op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], delegated: Delegated
+    op: Op,
+    cache: CallCache,
+    key: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    delegated: Delegated,
 ) -> None:
     """Cache to which call of another op a call comes, where that takes tensors of its own arguments."""
-    if delegated.function is None or zeros((*args, *delegated.args)):
+    if delegated.function is None or zeros((*args, *delegated.args)) or not _declared(op, kwargs):
         return
+    args = all_given(args, kwargs)
     given = [arg for arg in args if isinstance(arg, TensorBase)]
     slots: list[int] = []
     arg_indices: list[int] = []

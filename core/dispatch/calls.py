@@ -8,7 +8,7 @@ from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
 from .arguments import plain_arguments, reads_tensor
-from .call_cache import ABSENT, CallCache, cache_call, cache_delegation, call_key
+from .call_cache import ABSENT, CallCache, all_given, cache_call, cache_delegation, call_key
 from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
 from .dispatcher import general, rescued
 from .execution import contract, execute, run_cached, verify
@@ -51,13 +51,15 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
             alike = not reads_tensor(given, named, args, kwargs)
             if type(spec) is Delegated:
                 if alike:
-                    cache_delegation(op, cache, key, args, spec)
+                    cache_delegation(op, cache, key, args, kwargs, spec)
                 return spec.result
             if alike:
                 cache_call(op, cache, key, args, kwargs, spec)
             return execute(op, spec)
         if not kwargs:
             cache.note_recent(cached, args, True)
+    if kwargs:
+        args = all_given(args, kwargs)
     result = cached.result
     if result is None:
         if cached.function is not None:

@@ -4,7 +4,7 @@ from .arguments cimport plain_arguments, reads_tensor
 from .state cimport DispatchState
 from .execution cimport call_kernel, execute, kernel_of, note_together, overlaps, run_cached, unwrap
 from .keys cimport DispatchKey
-from .call_cache cimport CachedCall, CallCache, store_call, call_key, spec_of_values, cache_call, cache_delegation, zeros
+from .call_cache cimport CachedCall, CallCache, all_given, store_call, call_key, spec_of_values, cache_call, cache_delegation, zeros
 from .op cimport Op, Spec, first_tensor
 from .replay cimport replayed
 from ..tensor.base cimport TensorBase, bump_version, unset_tensor, wrap

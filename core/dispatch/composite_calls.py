@@ -11,6 +11,7 @@ from .arguments import plain_arguments, reads_tensor
 from .call_cache import (
     CachedCall,
     CallCache,
+    all_given,
     cache_call,
     cache_delegation,
     call_key,
@@ -56,31 +57,32 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
             alike = not reads_tensor(given, named, args, kwargs)
             if type(values) is Delegated:
                 if alike:
-                    cache_delegation(op, cache, key, args, values)
+                    cache_delegation(op, cache, key, args, kwargs, values)
                 return values.result
             if alike:
                 _cache_call(op, cache, key, args, kwargs, values)
             return _run_canonical(op, values, args, kwargs)
         if not kwargs:
             cache.note_recent(cached, args, True)
+    given = all_given(args, kwargs) if kwargs else args
     if cached.function is not None:
         filled = cached.template.copy()
         for number, slot in enumerate(cached.slots):
-            filled[slot] = args[cached.arg_indices[number]]
+            filled[slot] = given[cached.arg_indices[number]]
         return cached.function(*filled)
     tracked = False
     if not dispatch_state.grad_disabled or dispatch_state.gradient.enabled():
         for position in cached.arg_indices:
-            tensor = args[position]
+            tensor = given[position]
             state = tensor._state
             if state and (state == TRACKED or dispatch_state.gradient.requires_grad(tensor)):
                 tracked = True
     if not cached.native or dispatch_state.verify or (tracked and op.derivative is None):
-        if not cached.native and not tracked:
+        if not cached.native and not (tracked and op.derivative is not None):
             replay = replayed(op, cache, args, kwargs)
             if replay is not NotImplemented:
                 return replay
-        values = tuple(cached.fill(args))
+        values = tuple(cached.fill(given))
         if cached.native or op.derivative is None or not tracked or not op.outputs:
             return _run_canonical(op, values, args, kwargs)
         with dispatch_state.gradient_off():
@@ -88,17 +90,17 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
         if isinstance(results, tuple):  # as many as the arguments ask for
             _record(op, values, tuple(results))
         else:
-            dispatch_state.gradient.record_cached(op, cached, args, results)
+            dispatch_state.gradient.record_cached(op, cached, given, results)
         return results
-    array = run_cached(op, cached, args)
+    array = run_cached(op, cached, given)
     if len(op.outputs) != 1:
         outputs = _outputs_of_cached(op, cached, array)
         if tracked:
-            dispatch_state.gradient.record_cached_outputs(op, cached, args, outputs)
+            dispatch_state.gradient.record_cached_outputs(op, cached, given, outputs)
         return outputs
     output = _finished(op, cached, array)
     if tracked:
-        dispatch_state.gradient.record_cached(op, cached, args, output)
+        dispatch_state.gradient.record_cached(op, cached, given, output)
     if dispatch_state.grad_disabled:
         dispatch_state.gradient.mark_if_inference(output)
     return output
@@ -200,9 +202,12 @@ def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[s
             if replay is not NotImplemented:
                 return replay
         return _run_list(op, args, kwargs)
+    several = len(op.outputs) != 1
+    if several and tracked:
+        return _run_list(op, args, kwargs)
     array = run_cached(op, cached, args)
-    if len(op.outputs) != 1:
-        return _run_list(op, args, kwargs) if tracked else _wrapped(op, cached.key, array)
+    if several:
+        return _wrapped(op, cached.key, array)
     output = _finished(op, cached, array)
     if tracked:
         dispatch_state.gradient.record_listed(op, cached, tensors, output)
@@ -225,7 +230,11 @@ def _run_and_cache_list(
         return run_overridden(op, args, kwargs)
     given, named = args, kwargs
     args, kwargs = plain_arguments(op, args, kwargs)
-    if reads_tensor(given, named, args, kwargs) or zeros((*args[1:], *kwargs.values())):
+    if (
+        reads_tensor(given, named, args, kwargs)
+        or zeros((*args[1:], *kwargs.values()))
+        or all_given(args, kwargs) is not args
+    ):
         return _run_list(op, args, kwargs)
     if op.kind == "primitive":
         spec = op.function(*args, **kwargs)
@@ -297,7 +306,7 @@ def _call_uncached(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
     except TypeError:  # an argument that cannot be a key, such as a list
         return run_overridden(op, args, kwargs)
     if cached is not None:
-        return _run_canonical(op, tuple(cached.fill(args)), args, kwargs)
+        return _run_canonical(op, tuple(cached.fill(all_given(args, kwargs))), args, kwargs)
     if type(op.index) is not int:
         op.index.__index__()  # loads the extension that registers the op
     given, named = args, kwargs
@@ -323,9 +332,10 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
     except TypeError:  # an argument that cannot be a key, such as a list
         return run_decomposition(op, args, kwargs)
     if cached is not None:
+        given = all_given(args, kwargs) if kwargs else args
         filled = cached.template.copy()
         for number, slot in enumerate(cached.slots):
-            filled[slot] = args[cached.arg_indices[number]]
+            filled[slot] = given[cached.arg_indices[number]]
         if cached.function is not None:
             return cached.function(*filled)
         if op.canonical is not None and op.leading == len(filled):
@@ -337,7 +347,7 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
     alike = not reads_tensor(given, named, args, kwargs)
     if type(values) is Delegated:
         if alike:
-            cache_delegation(op, cache, key, args, values)
+            cache_delegation(op, cache, key, args, kwargs, values)
         return values.result
     spec = spec_of_values(values)
     if spec is not None and alike:

@@ -70,6 +70,8 @@ def explained(
         return None
     if isinstance(error, OutOfMemoryError):
         return None  # a device's own tells more
+    if kind is OverflowError and text.startswith("int too big to convert: "):
+        return _told(OverflowError(f"{name}(): {text}"))  # of an operand, see scalars.wrapped
     if isinstance(error, MemoryError):
         amount = re.search(_AMOUNT, text)
         tried = f": you tried to allocate {amount[0]}" if amount else ""

@@ -52,6 +52,17 @@ class GradientLayer:
     ) -> None:
         """Record a composite with several outputs, whose spec was cached."""
 
+    def record_body(self, recorded: Any, tensors: Any, output: Any, found: Any) -> None:
+        """Record a composite whose body was replayed.
+
+        `recorded` is a RecordedBody, `tensors` those among the arguments, and `found` what the forward
+        program returned: the output's array and what is saved.
+        """
+
+    def differentiate(self, inputs: Any, outputs: Any, gradients: Any) -> Any:
+        """Return the gradients of those of `inputs` that require grad, as tensors that are recorded."""
+        raise _missing("differentiate")
+
     def mark_if_inference(self, output: Any) -> None:
         """Mark what was made in inference mode; called while some thread does not record."""
 

@@ -41,6 +41,10 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
             results = spec.result
         else:
             check_out(op.name, targets[0], spec.outputs[0][1], spec.key)
+            if (
+                op in _EXACT and targets[0]._key.dtype is not spec.key.dtype
+            ):  # abs takes its input's
+                _check_own_dtype(op, targets[0]._key.dtype, spec.outputs[0][1], None)
             if targets[0]._shape == spec.outputs[0][0]:
                 write(op, spec, targets[0])
                 return out
@@ -57,9 +61,10 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     first = first_tensor((*args, *kwargs.values()))
     for target, result in zip(targets, computed, strict=True):
         taken = target._key.dtype in _EXACT.get(op, ())
-        check_out(op.name, target, (target if taken else result)._key.dtype, result._key)
-        if not (op.pointwise or op.elementwise):
-            _check_own_dtype(op, target._key.dtype, result._key.dtype, first)
+        converted = (target if taken else result)._key.dtype
+        check_out(op.name, target, converted, result._key, _ERRORS.get(op, RuntimeError))
+        if op in _EXACT or not (op.pointwise or op.elementwise):
+            _check_own_dtype(op, target._key.dtype, result._key.dtype, first, len(targets))
     for target, result in zip(targets, computed, strict=True):
         if target._shape != result._shape:
             if op.fills and math.prod(target._shape) == math.prod(result._shape):
@@ -103,16 +108,32 @@ def computes_in_out(function: Any) -> None:
 _EXACT: dict[Op, tuple[DType, ...]] = {}
 
 
-def exact_out(function: Any, *others: DType) -> None:
-    """Have ``out=`` of an op take no dtype but the result's, and `others`."""
-    _EXACT[function.op] = others
+def exact_out(*functions: Any, others: tuple[DType, ...] = ()) -> None:
+    """Have ``out=`` of ops take no dtype but the result's, and `others`."""
+    _EXACT.update((function.op, others) for function in functions)
 
 
-def _check_own_dtype(op: Op, given: DType, wanted: DType, first: Any) -> None:
+#: By op, the error of an ``out=`` that its result can't be cast to, where it isn't RuntimeError.
+_ERRORS: dict[Op, type[Exception]] = {}
+
+
+def cast_error(*functions: Any, error: type[Exception]) -> None:
+    """Have ops raise `error` if ``out=`` is of a dtype that their result can't be cast to."""
+    _ERRORS.update((function.op, error) for function in functions)
+
+
+def is_exact(op: Op) -> bool:
+    """Return whether an op does not convert what it writes."""
+    return op in _EXACT
+
+
+def _check_own_dtype(op: Op, given: DType, wanted: DType, first: Any, outputs: int = 1) -> None:
     """Refuse to convert what an op does not convert, and indices that it returns for other tensors."""
     if given is wanted:
         return
     exact = _EXACT.get(op)
+    if exact is not None and len(op.outputs) != outputs:
+        return  # max and min of two tensors are the pointwise ops
     if exact is None:
         of_others = first is not None and first._key.dtype.category > INTEGER
         refused = of_others and wanted.category == INTEGER
@@ -124,7 +145,13 @@ def _check_own_dtype(op: Op, given: DType, wanted: DType, first: Any) -> None:
         )
 
 
-def check_out(name: str, target: Any, dtype: DType, key: DispatchKey) -> None:
+def check_out(
+    name: str,
+    target: Any,
+    dtype: DType,
+    key: DispatchKey,
+    error: type[Exception] = RuntimeError,
+) -> None:
     """Refuse to write a result of some dtype and key into a tensor that can't take it."""
     if target._key.device is not key.device:
         if isinstance(target._key.runtime, RefusingRuntime):
@@ -133,7 +160,7 @@ def check_out(name: str, target: Any, dtype: DType, key: DispatchKey) -> None:
             f"{name}(): expected out= on {key.device}, got a tensor on {target._key.device}"
         )
     if not can_cast(dtype, target._key.dtype):
-        raise RuntimeError(
+        raise error(
             f"{name}(): result type {scalar_type(dtype)} can't be cast to the desired output type "
             f"{scalar_type(target._key.dtype)}"
         )
@@ -235,6 +262,8 @@ def run_inplace(
     except Foreign:
         return dispatch_state.through_layers(_inplace_op(op, name), (target, *args), kwargs)
     args = tuple(rest)
+    if op in _OF_TARGET and not ("dtype" in kwargs or len(args) >= op.names.index("dtype")):
+        kwargs = {**kwargs, "dtype": target._key.dtype}
     if op is COPY and (kwargs or len(args) > 1) and _copy_queued(target, args, kwargs):
         return target
     if kwargs and op.scaled is not None and len(args) == 1:
@@ -409,6 +438,8 @@ def _inplace_composite(
             f"{list(result._shape)}"
         )
     check_out(name, target, result._key.dtype, result._key)
+    if op in _EXACT:
+        _check_own_dtype(op, target._key.dtype, result._key.dtype, None)
     return inplace(COPY, "copy_", target, (result,), {})
 
 

@@ -16,5 +16,5 @@ cdef class Program:
 cdef _gather(list values, object indices)
 
 
-cdef class _Output:
+cdef class OutputPlace:
     cdef public int index, number

@@ -101,12 +101,12 @@ class Program:
 def _gather(values: list[Any], indices: Any) -> Any:
     if type(indices) is int:
         return values[indices]
-    if type(indices) is _Output:
+    if type(indices) is OutputPlace:
         return values[indices.index][indices.number]
     return [_gather(values, index) for index in indices]
 
 
-class _Output:
+class OutputPlace:
     """The index of one output of a step that has several."""
 
     __slots__ = ("index", "number")
@@ -119,7 +119,7 @@ class _Output:
         return f"{self.index}.{self.number}"
 
 
-class _Tracer(Layer):
+class Tracer(Layer):
     """Traces the ops that a function calls on meta tensors."""
 
     name = "tracer of programs"
@@ -135,6 +135,8 @@ class _Tracer(Layer):
         # Of values whose memory may be another's: whose.
         self.shared: dict[int, frozenset[Any]] = {}
         self.places: dict[int, Any] = {}
+        # The same by array, where autograd shows values in tensors of its own; None for what has two places.
+        self.arrays: dict[int, Any] | None = None
         self.kept: list[Any] = []
         self.count = 0
         # The indices of values whose memory is new, and nobody else's.
@@ -143,6 +145,7 @@ class _Tracer(Layer):
     def __call__(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
     ) -> Any:
+        """Note a call, of a composite those of its body."""
         if "out" in kwargs or op.inplace_of is not None:
             raise Untraceable(op.name)
         if op.reads_layout and not op.layout:
@@ -176,6 +179,7 @@ class _Tracer(Layer):
             )
         ]
         self._note(op, key, spec.values, outputs)
+        self._record(op, spec.values, outputs)
         if len(outputs) == 1:
             return outputs[0]
         return tuple(outputs) if op.named is None else op.named(*outputs)
@@ -196,16 +200,29 @@ class _Tracer(Layer):
         values = op.arguments(args, kwargs)
         if type(values) is Delegated:
             return values.result
-        with layers.isolated():
+        with layers.isolated(), layers.gradient_off():
             output = op.decompose(values)
         first = op_registry.first_tensor(values)
         assert first is not None
         outputs = list(output) if isinstance(output, tuple) else [output]
         fresh = [new_tensor(t._array, t._key, t._shape) for t in outputs]
         self._note(op, dispatch_key(self.device, first._key.dtype), values, fresh)
+        self._record(op, values, fresh)
         if not isinstance(output, tuple):
             return fresh[0]
         return tuple(fresh) if op.named is None else op.named(*fresh)
+
+    def _record(self, op: Op, values: tuple[Any, ...], outputs: list[Any]) -> None:
+        if self.arrays is not None and layers.recording.enabled:
+            dispatch_state.gradient.record(op, values, tuple(outputs))
+
+    def know(self, tensor: Any, place: Any) -> None:
+        """Note what a tensor stands for."""
+        self.kept.append(tensor)
+        self.places[id(tensor)] = place
+        if self.arrays is not None:
+            array = id(tensor._array)
+            self.arrays[array] = None if array in self.arrays else place
 
     def _note(self, op: Op, key: DispatchKey, values: tuple[Any, ...], outputs: list[Any]) -> None:
         numbers = op.pointwise
@@ -215,8 +232,7 @@ class _Tracer(Layer):
         self.count += 1
         program.steps.append((key, op.index, operands, ()))
         for number, output in enumerate(outputs):
-            self.kept.append(output)
-            self.places[id(output)] = index if len(outputs) == 1 else _Output(index, number)
+            self.know(output, index if len(outputs) == 1 else OutputPlace(index, number))
         if not (op.pointwise or op.elementwise):
             program.shape_free = False
         if op.layout:
@@ -229,11 +245,28 @@ class _Tracer(Layer):
         if op.view or op.returns_argument or op.layout:
             self.shared[index] = frozenset().union(*[self.memory(one) for one in operands])
 
+    def place_of(self, tensor: Any) -> Any:
+        """Return the place of a tensor that was seen."""
+        index = self.places.get(id(tensor))
+        if index is None and self.arrays is not None:
+            index = self.arrays.get(id(tensor._array))
+        if index is None:
+            raise Untraceable("a tensor from outside")
+        return index
+
+    def own(self, item: Any, taken: frozenset[Any]) -> Any:
+        """Return the place of a result, a tensor whose memory is new and none of what is taken."""
+        place = self.places.get(id(item)) if isinstance(item, TensorBase) else None
+        memory = taken if place is None else self.memory(place)
+        if memory & taken or any(isinstance(one, int) and one < 0 for one in memory):
+            raise Untraceable("returns what is not its own")
+        return place
+
     def memory(self, place: Any) -> frozenset[Any]:
         """Return what tells whose memory a value may have: the places of values that were new."""
         if isinstance(place, list):
             return frozenset().union(*[self.memory(one) for one in place])
-        if isinstance(place, _Output):
+        if isinstance(place, OutputPlace):
             return self.shared.get(place.index, frozenset(((place.index, place.number),)))
         if place < 0 and place not in self.tables:
             return frozenset()
@@ -253,17 +286,13 @@ class _Tracer(Layer):
         """Take a tensor that a body makes, of a table of indices say, as a constant."""
         if self.body and tensor._key.device is META:
             told = (tensor._key, array.shape, array.tobytes())
-            self.kept.append(tensor)
             index = self.constant(place(self.device)._array, told)
-            self.places[id(tensor)] = index
+            self.know(tensor, index)
             self.tables.add(index)
 
     def _place(self, value: Any, key: DispatchKey, numbers: bool) -> Any:
         if isinstance(value, TensorBase):
-            index = self.places.get(id(value))
-            if index is None:
-                raise Untraceable("a tensor from outside")
-            return index
+            return self.place_of(value)
         if isinstance(value, (list, tuple)) and any(isinstance(v, TensorBase) for v in value):
             return [self._place(item, key, numbers) for item in value]
         if isinstance(value, Device):
@@ -296,7 +325,7 @@ def _traced(
     function: Callable[[], Any], tensors: Sequence[Any], device: Device, body: bool = False
 ) -> Any:
     """Return what a function returns, and the tracer of what it called, some tensors being the inputs."""
-    tracer = _Tracer(device, body)
+    tracer = Tracer(device, body)
     for index, tensor in enumerate(tensors):
         tracer.places[id(tensor)] = index
     tracer.count = len(tensors)
@@ -334,12 +363,12 @@ def trace(function: Callable[..., Any], arguments: list[Any], device: Device) ->
         # A result that is in the list twice belongs to two arguments.
         program.fresh = [
             indices.count(index) == 1
-            and (index.index if isinstance(index, _Output) else index) in tracer.fresh
+            and (index.index if isinstance(index, OutputPlace) else index) in tracer.fresh
             for index in indices
         ]
     else:
         program.fresh = indices[0] in tracer.fresh
-    _settle(program, len(tensors))
+    settle(program, len(tensors))
     return program
 
 
@@ -360,28 +389,25 @@ def trace_body(
     places: list[Any] = []
     taken: frozenset[Any] = frozenset(range(len(tensors)))
     for item in (result,) if single else result:
-        place = tracer.places.get(id(item)) if isinstance(item, TensorBase) else None
-        memory = taken if place is None else tracer.memory(place)
-        if memory & taken or any(isinstance(one, int) and one < 0 for one in memory):
-            raise Untraceable("returns what is not its own")
-        taken |= memory
+        place = tracer.own(item, taken)
+        taken |= tracer.memory(place)
         places.append(place)
     program: Program = tracer.program
     program.result = places[0] if single else places
-    _settle(program, len(tensors))
+    settle(program, len(tensors))
     told = (repr(program.steps), repr(program.result), tracer.told)
     return program, told, result
 
 
-def _settle(program: Program, inputs: int) -> None:
+def settle(program: Program, inputs: int) -> None:
     """Move the steps' results behind the constants, and constants behind the inputs."""
     constants = len(program.constants)
 
     def final(position: Any) -> Any:
         if isinstance(position, list):
             return [final(item) for item in position]
-        if isinstance(position, _Output):
-            return _Output(position.index + constants, position.number)
+        if isinstance(position, OutputPlace):
+            return OutputPlace(position.index + constants, position.number)
         if position < 0:
             return inputs - position - 1
         return position if position < inputs else position + constants
@@ -411,4 +437,4 @@ def _used(position: Any) -> set[int]:
     """Return the indices of the values that a place takes."""
     if isinstance(position, list):
         return set().union(*[_used(item) for item in position])
-    return {position.index if isinstance(position, _Output) else position}
+    return {position.index if isinstance(position, OutputPlace) else position}

@@ -14,19 +14,21 @@ cdef int TRACKED
 cdef class Replay:
     cdef public Program program
     cdef public bint refused
-    cdef public int failed
+    cdef public int failed, seen
     cdef public DispatchKey key
-    cdef public object shape, container, told
+    cdef public object shape, container, told, recorded
     cdef public tuple keys, shapes
 
 
 @cython.locals(
     parts=list, tensors=list, recorded=bint, key=tuple, replay=Replay, program=Program, outputs=list,
-    tensor=TensorBase, number=Py_ssize_t, arrays=list
+    tensor=TensorBase, number=Py_ssize_t, arrays=list, tracked=bint, found_tracked=int, found_named=int
 )
 cpdef object replayed(Op op, CallCache cache, tuple args, dict kwargs)
 
-@cython.locals(tensor=TensorBase)
-cdef bint _collect(object values, list parts, list tensors, bint recorded) except -1
+@cython.locals(tensor=TensorBase, tracked=int, found=int)
+cdef int _collect(object values, list parts, list tensors, bint recorded) except -2
+
+cdef _refuse(CallCache cache, bint tracked, Py_ssize_t calls)
 
 cdef object _output(object array, DispatchKey key, object shape)

@@ -1,15 +1,18 @@
 """Replay: the body of a composite, traced once for calls that look the same, runs on raw arrays.
 
 A body is a few ops, and between them tensors are made, arguments checked and calls looked up, which for
-small tensors takes longer than the kernels. Where nothing is recorded and no layer looks on, the second call
-of some keys, shapes and plain values is traced to a :class:`~.programs.Program`, and later ones run that. The
-program goes through the kernel tables, so kernels that plugins bring for the inner ops serve here; it is
-dropped when a plugin comes or goes. Where a body cannot be traced, or a program raises, the body runs as it
-is.
+small tensors takes longer than the kernels. Where no layer looks on, the second call of some keys, shapes and
+plain values is traced to a :class:`~.programs.Program`, and later ones run that. The program goes through the
+kernel tables, so kernels that plugins bring for the inner ops serve here; it is dropped when a plugin comes
+or goes. Where a body cannot be traced, or a program raises, the body runs as it is.
+
+A call that is recorded becomes one node, with a program of the gradients (:mod:`.recorded_bodies`).
 """
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import Any
 
 from ..device.device import META, Device, default
@@ -21,12 +24,15 @@ from .call_cache import CallCache
 from .keys import DispatchKey, dispatch_key
 from .op import Op
 from .programs import Program, trace_body
+from .recorded_bodies import TENSOR, RecordedBody, replaced, trace_recorded
 from .state import dispatch_state
 
 _KEPT = 256  # per op
 _REFUSED = 32  # calls of an op in a row, after which no more are tried
 _TRACE = 4  # as many of them as a trace that failed counts
 _FAILED = 4  # of one program, after which it is dropped
+_SEEN = 3  # recorded calls before one is traced: that takes milliseconds
+_LARGEST = 1 << 14  # elements of a tensor in a recorded call: its node keeps all arguments
 _PLAIN = frozenset({int, bool, str, type(None), DType, Device})
 
 
@@ -39,8 +45,8 @@ class Replay:
         None where there is none: the call was seen once, or cannot be traced.
     refused : bool
         Whether it cannot be traced.
-    failed : int
-        How often the program raised.
+    failed, seen : int
+        How often the program raised, and, until there is one, how often such a call was recorded.
     told : object
         What tells the program from others. A body is traced twice: one that draws numbers of its own, say,
         gives another one.
@@ -50,16 +56,21 @@ class Replay:
         The same of several results.
     container : type or None
         In what several results are returned.
+    recorded : RecordedBody or None
+        Of calls that are recorded: how.
     """
 
     __slots__ = (
-        "container", "failed", "key", "keys", "program", "refused", "shape", "shapes", "told",
+        "container", "failed", "key", "keys", "program", "recorded", "refused", "seen", "shape",
+        "shapes", "told",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.program: Program | None = None
         self.refused = False
         self.failed = 0
+        self.seen = 0
+        self.recorded: RecordedBody | None = None
         self.told: Any = None
         self.key: DispatchKey | None = None
         self.shape: Any = None
@@ -70,23 +81,29 @@ class Replay:
 
 def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what a composite's body returns, by a program; NotImplemented where there is none."""
-    if (
-        op.random
-        or not op.pure
-        or op.reads_layout
-        or cache.refused >= _REFUSED
-        or dispatch_state.verify
-    ):
+    if op.random or not op.pure or op.reads_layout or dispatch_state.verify:
         return NotImplemented
     parts: list[Any] = []
     tensors: list[Any] = []
     recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
-    if not _collect(args, parts, tensors, recorded):
+    found_tracked = _collect(args, parts, tensors, recorded)
+    if found_tracked < 0:
         return NotImplemented
     if kwargs:
         for name, value in kwargs.items():
             parts.append(name)
-            if not _collect((value,), parts, tensors, recorded):
+            found_named = _collect((value,), parts, tensors, recorded)
+            if found_named < 0:
+                return NotImplemented
+            found_tracked |= found_named
+    tracked = found_tracked > 0
+    if (cache.unrecorded if tracked else cache.refused) >= _REFUSED:
+        return NotImplemented
+    if tracked:
+        if dispatch_state.gradient.watched:
+            return NotImplemented
+        for tensor in tensors:
+            if tensor._extra is not None and tensor._extra.inference:
                 return NotImplemented
     if not tensors:
         parts.append(default.device)
@@ -98,28 +115,44 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
         cache.replays[key] = Replay()
         return NotImplemented
     if replay.refused:
-        cache.refused += 1
+        _refuse(cache, tracked, 1)
         return NotImplemented
     program = replay.program
     if program is None:
-        program = _traced(op, cache, replay, args, kwargs, tensors)
+        if tracked:
+            replay.seen += 1
+            if replay.seen < _SEEN:
+                return NotImplemented
+        program = _traced(op, cache, replay, args, kwargs, tensors, tracked)
         if program is None:
             return NotImplemented
     arrays: list[Any] = []
     for tensor in tensors:
         array = tensor._array
-        # Where a size is 1 strides tell more than whether an array is contiguous.
-        if program.reads_layout and tuple(tensor._key.runtime.strides(array)) != contiguous_strides(
-            tensor._shape
-        ):
-            return NotImplemented
+        if program.reads_layout:
+            runtime = tensor._key.runtime
+            shape = tensor._shape
+            # Where a size is 1 strides tell more than whether an array is contiguous.
+            if not runtime.is_contiguous(array) or (
+                1 in shape and tuple(runtime.strides(array)) != contiguous_strides(shape)
+            ):
+                return NotImplemented
         arrays.append(array)
     try:
+        if tracked:
+            arrays.append(None)  # in place of the gradient
         found = program.run(arrays)
     except Exception:  # the body knows what to say
         replay.failed += 1
         replay.refused = replay.failed >= _FAILED
         return NotImplemented
+    if tracked:
+        assert replay.key is not None
+        cache.unrecorded = 0
+        output = _output(found[0], replay.key, replay.shape)
+        if output is not NotImplemented:
+            dispatch_state.gradient.record_body(replay.recorded, tensors, output, found)
+        return output
     cache.refused = 0
     if replay.key is not None:
         return _output(found, replay.key, replay.shape)
@@ -135,8 +168,19 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
     return tuple(outputs) if container is tuple else container(*outputs)
 
 
-def _collect(values: Any, parts: list[Any], tensors: list[Any], recorded: bool) -> bool:
-    """Add what a program depends on to a cache key, and the tensors to a list; return whether that is all."""
+def _refuse(cache: CallCache, tracked: bool, calls: int) -> None:
+    if tracked:
+        cache.unrecorded += calls
+    else:
+        cache.refused += calls
+
+
+def _collect(values: Any, parts: list[Any], tensors: list[Any], recorded: bool) -> int:
+    """Add what a program depends on to a cache key, and the tensors to a list.
+
+    Returns 1 if one of them requires grad, 0 if none does, -1 if that is not all that counts.
+    """
+    tracked = 0
     for value in values:
         if isinstance(value, TensorBase):
             tensor = value
@@ -145,7 +189,8 @@ def _collect(values: Any, parts: list[Any], tensors: list[Any], recorded: bool) 
                 and tensor._state
                 and (tensor._state == TRACKED or dispatch_state.gradient.requires_grad(tensor))
             ):
-                return False
+                tracked = 1
+                parts.append(TRACKED)
             parts.append(tensor._key)
             parts.append(tensor._shape)
             tensors.append(tensor)
@@ -154,17 +199,19 @@ def _collect(values: Any, parts: list[Any], tensors: list[Any], recorded: bool) 
         parts.append(kind)
         if kind is tuple or kind is list:
             parts.append(len(value))
-            if not _collect(value, parts, tensors, recorded):
-                return False
+            found = _collect(value, parts, tensors, recorded)
+            if found < 0:
+                return -1
+            tracked |= found
         elif kind in _PLAIN:
             parts.append(value)
         elif kind is float:
             if value != value:
-                return False
+                return -1
             parts.append(value or repr(value))  # -0.0 is equal to 0.0
         else:
-            return False
-    return True
+            return -1
+    return tracked
 
 
 def _output(array: Any, key: DispatchKey, shape: Any) -> Any:
@@ -180,10 +227,18 @@ def _output(array: Any, key: DispatchKey, shape: Any) -> Any:
 
 
 def _traced(
-    op: Op, cache: CallCache, replay: Replay, args: Any, kwargs: dict[str, Any], tensors: list[Any]
+    op: Op,
+    cache: CallCache,
+    replay: Replay,
+    args: Any,
+    kwargs: dict[str, Any],
+    tensors: list[Any],
+    tracked: bool,
 ) -> Program | None:
     """Trace the call into `replay`, or note that it cannot be."""
     replay.refused = True  # until it is traced
+    if tracked and max([math.prod(tensor._shape) for tensor in tensors]) > _LARGEST:
+        return None
     asked = kwargs.get("device")
     if isinstance(asked, str):
         kwargs = {**kwargs, "device": Device(asked)}
@@ -202,6 +257,8 @@ def _traced(
             made = new_tensor(
                 MetaArray(value._shape, dtype), dispatch_key(META, dtype), value._shape
             )
+            if tracked and value._state and dispatch_state.gradient.requires_grad(value):
+                made._state = TRACKED
             inputs.append(made)  # in the order of _collect
             return made
         if isinstance(value, (list, tuple)):
@@ -214,9 +271,16 @@ def _traced(
     before = default.device
     try:
         default.device = META
-        program, told, result = trace_body(lambda: op.call(*given, **named), inputs, device)
+        body = partial(op.call, *given, **named)
+        if tracked:
+            differentiate = partial(dispatch_state.gradient.differentiate, inputs)
+            replay.recorded, told, result = trace_recorded(body, inputs, device, differentiate)
+            replay.recorded.call = op, *replaced((args, kwargs), lambda _: TENSOR)
+            program = replay.recorded.forward
+        else:
+            program, told, result = trace_body(body, inputs, device)
     except Exception:
-        cache.refused += _TRACE
+        _refuse(cache, tracked, _TRACE)
         return None
     finally:
         default.device = before
@@ -225,7 +289,7 @@ def _traced(
         replay.refused = False
         return None
     if replay.told != told:
-        cache.refused += _TRACE
+        _refuse(cache, tracked, _TRACE)
         return None
     if isinstance(result, TensorBase):
         replay.key = dispatch_key(device, result._key.dtype)

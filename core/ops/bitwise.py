@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..device.dtypes import BOOL, COMPLEX, FLOATING, Number
 from ..dispatch.op_registry import Spec, composite, handle, primitive
+from ..dispatch.out_variants import exact_out
 from ..tensor.base import TensorBase
 from .rules import check_tensor, elementwise
 
@@ -173,3 +174,6 @@ def logical_not(input: Tensor) -> Tensor:
     """
     check_tensor(input, "logical_not")
     return _EQ.call(input, 0)
+
+
+exact_out(bitwise_not)

@@ -323,5 +323,4 @@ less_equal = le
 not_equal = ne
 
 
-exact_out(isposinf)
-exact_out(isneginf)
+exact_out(isposinf, isneginf)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..device.dtypes import float32, float64
 from ..dispatch import op_registry
 from ..dispatch.op_registry import composite
+from ..dispatch.out_variants import exact_out
 from .rules import check_tensor
 
 if TYPE_CHECKING:
@@ -115,3 +116,6 @@ def imag(input: Tensor) -> Tensor:
             f"imag is not implemented for tensors with non-complex dtypes, got {input.dtype.name}"
         )
     return _VIEW_AS_REAL.call(input).select(-1, 1)
+
+
+exact_out(complex, polar)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..device.dtypes import FLOATING, DType
+from ..device.dtypes import FLOATING, DType, bool_
 from ..dispatch.op_registry import Spec, composite, handle, primitive
-from ..dispatch.out_variants import computes_in_out
+from ..dispatch.out_variants import computes_in_out, exact_out
 from ..tensor.shapes import normalize_dim
 from . import results
 from .reductions.reductions import refuse_complex, summed_dtype
@@ -20,6 +20,16 @@ __all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]
 _ARANGE = handle("arange")
 _CAT = handle("cat")
 _MAXIMUM = handle("maximum")
+
+
+def _accumulated(input: Tensor, dtype: DType | None, name: str) -> Tensor:
+    """Return the input in the dtype that is accumulated in, which bool is not."""
+    dtype = summed_dtype(input, dtype)
+    if dtype is bool_:
+        raise NotImplementedError(
+            f"{name}(): not implemented for bool, which has no running totals"
+        )
+    return cast(input, dtype)
 
 
 @primitive("input, dim", inplace=True)
@@ -43,7 +53,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Spec:
     """
     check_tensor(input, "cumsum")
     dim = normalize_dim(dim, len(input._shape), "cumsum")
-    input = cast(input, summed_dtype(input, dtype))
+    input = _accumulated(input, dtype, "cumsum")
     return Spec((input, dim), input._shape, input.dtype)
 
 
@@ -72,7 +82,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Spec:
     """
     check_tensor(input, "cumprod")
     dim = normalize_dim(dim, len(input._shape), "cumprod")
-    input = cast(input, summed_dtype(input, dtype))
+    input = _accumulated(input, dtype, "cumprod")
     return Spec((input, dim), input._shape, input.dtype)
 
 
@@ -185,3 +195,6 @@ def cummin(input: Tensor, dim: int) -> results.cummin:
 
 computes_in_out(cumsum)
 computes_in_out(cumprod)
+
+
+exact_out(logcumsumexp, cummax, cummin)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..device.dtypes import FLOATING, Number
 from ..dispatch.op_registry import composite, handle
+from ..dispatch.out_variants import exact_out
 from ..tensor.shapes import broadcast_shapes, normalize_dim
 from .norms import vector_norm
 from .reductions.reductions import sum
@@ -203,3 +204,6 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     # The small number keeps a slice of no length from dividing by zero; torch adds the same.
     scale = cast(maxnorm / (norms + 1e-7), input.dtype)
     return input * scale.masked_fill(norms <= maxnorm, 1)
+
+
+exact_out(renorm)

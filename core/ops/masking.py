@@ -10,7 +10,7 @@ from ..device.scalars import fitting, loosely
 from ..dispatch import op_registry, out_variants
 from ..dispatch.arguments import plain
 from ..dispatch.op_registry import Delegated, composite, defined_by, handle, in_place, primitive
-from ..dispatch.out_variants import inplace
+from ..dispatch.out_variants import exact_out, inplace
 from ..dispatch.state import dispatch_state
 from ..tensor.base import TensorBase
 from ..tensor.shapes import broadcast_shapes
@@ -283,3 +283,6 @@ def _masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     indices, values = _masked(target, mask, source)
     inplace(_INDEX_PUT, "index_put_", target, (indices, values), {})
     return input
+
+
+exact_out(masked_select, where)

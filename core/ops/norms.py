@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import FLOATING, DType, as_dtype
 from ..dispatch.op_registry import composite, handle
+from ..dispatch.out_variants import exact_out
 from ..tensor.shapes import Shape, normalize_dims
 from .reductions.reductions import Dims
 from .rules import cast, check_tensor
@@ -102,3 +103,6 @@ def norm(
     if p == "fro" and not isinstance(dim, int) and dim is not None and len(dim) > 2:
         raise RuntimeError(f"norm(): 'fro' takes at most two dimensions, got dim={dim}")
     return vector_norm("norm", input, 2 if p is None or p == "fro" else p, dim, keepdim, dtype)
+
+
+exact_out(norm)

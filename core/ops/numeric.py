@@ -246,6 +246,9 @@ def nan_to_num(
     tensor([1., 0., 9.])
     """
     check_tensor(input, "nan_to_num")
+    for argument, value in (("nan", nan), ("posinf", posinf), ("neginf", neginf)):
+        if type(value) is complex:
+            raise TypeError(f"nan_to_num(): argument '{argument}' must be float, not complex")
     dtype = input.dtype
     if dtype.category <= INTEGER:
         return copy(input, input)
@@ -435,4 +438,4 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     return abs(mul(floor_divide(first, where(eq(divisor, 0), 1, divisor)), second))
 
 
-exact_out(signbit)
+exact_out(signbit, frexp, heaviside, nan_to_num)

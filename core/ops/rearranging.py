@@ -92,6 +92,9 @@ def flipud(input: Tensor) -> Tensor:
 
 def _canonical_roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     check_tensor(input, "roll")
+    first = shifts[0] if isinstance(shifts, (tuple, list)) and shifts else shifts
+    if type(first) is bool:
+        raise TypeError("roll(): argument 'shifts' must be tuple of ints, but found a bool")
     steps = (shifts,) if isinstance(shifts, int) else tuple(map(operator.index, shifts))
     axes = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
     if not steps:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..device.dtypes import shown
+
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
 
@@ -15,7 +17,7 @@ __all__ = [
 
 def _fields(result: tuple[Any, ...], names: tuple[str, ...]) -> str:
     parts = [f"{name}={value!r}" for name, value in zip(names, result, strict=True)]
-    return f"tensorplug.return_types.{type(result).__name__}(\n" + ",\n".join(parts) + ")"
+    return shown(f"return_types.{type(result).__name__}(\n") + ",\n".join(parts) + ")"
 
 
 class ValuesAndIndices(NamedTuple):

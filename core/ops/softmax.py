@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
 from ..dispatch.op_registry import Delegated, composite
+from ..dispatch.out_variants import exact_out
 from ..tensor.shapes import Shape, normalize_dim, normalize_dims
 from .arithmetic.division import div
 from .arithmetic.pointwise import sub
@@ -162,3 +163,6 @@ def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False) ->
     peak = peak.masked_fill(peak.abs() == float("inf"), 0)
     total = sum((wide - peak).exp(), dim, keepdim).log()
     return cast(total + (peak if keepdim else peak.reshape(total._shape)), input.dtype)
+
+
+exact_out(softmax, log_softmax)

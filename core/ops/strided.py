@@ -10,7 +10,7 @@ from ..device.dtypes import DType, as_dtype, float32, float64
 from ..dispatch import op_registry
 from ..dispatch.execution import show
 from ..dispatch.op_registry import Spec, composite, primitive
-from ..dispatch.out_variants import inplace
+from ..dispatch.out_variants import exact_out, inplace
 from ..dispatch.state import dispatch_state
 from ..tensor.shapes import Shape, as_shape, normalize_dim
 from .copying import clone
@@ -470,3 +470,6 @@ def as_strided_scatter(
     _check_source(src, target._shape)
     _write(target, src)
     return result
+
+
+exact_out(diag, slice_scatter)

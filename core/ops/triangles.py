@@ -8,6 +8,7 @@ from ..device.device import Device
 from ..device.dtypes import DType, bool_, int64
 from ..dispatch import op_registry
 from ..dispatch.op_registry import composite
+from ..dispatch.out_variants import exact_out
 from .comparison import ge, le
 from .copying import clone
 from .creation.creation import fill_new, options
@@ -128,3 +129,6 @@ def triu_indices(
             [0, 1, 1]])
     """
     return _triangle_indices(triu, row, col, offset, dtype, device)
+
+
+exact_out(tril, triu)

@@ -59,7 +59,8 @@ class Request(ABC):
 class Communicator(ABC):
     """The members of one process group, for one device type.
 
-    Arrays are the device runtime's own, contiguous, and stay as they are until the request is complete.
+    Arrays are the device runtime's own, contiguous, and stay as they are until the request is complete. What
+    is only read is not written to, and shares no memory with what is.
     Ranks are those within the group. All members start the same collectives in the same order, so a
     method may start what it does but may not wait for it.
 
@@ -101,10 +102,7 @@ class Communicator(ABC):
 
     @abstractmethod
     def reduce_scatter(self, output: Any, array: Any, reduction: str) -> Request:
-        """Write to `output` this member's share of the reduction over all `array`.
-
-        `array` may be overwritten.
-        """
+        """Write to `output` this member's share of the reduction over all `array`."""
 
     @abstractmethod
     def all_to_all(

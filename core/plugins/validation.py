@@ -179,14 +179,18 @@ def check_kernel(kernel: object, record: PluginRecord) -> Kernel:
         raise RegistrationError(f"{where}: the function {kernel.function!r} is not callable")
     if kernel.accepts is not None and not callable(kernel.accepts):
         raise RegistrationError(f"{where}: accepts {kernel.accepts!r} is not callable")
-    if isinstance(kernel.priority, bool) or not isinstance(kernel.priority, int):
-        raise RegistrationError(f"{where}: the priority must be an int, got {kernel.priority!r}")
+    _check_priority(kernel.priority, where)
     dtypes = _check_dtypes(kernel, where)
     op = op_registry.find_op(name)
     if op is not None:
         check_fits(kernel, op, record)
         name = op.name
     return replace(kernel, op=name, plugin=record.name, dtypes=dtypes)
+
+
+def _check_priority(priority: object, where: str) -> None:
+    if isinstance(priority, bool) or not isinstance(priority, int):
+        raise RegistrationError(f"{where}: the priority must be an int, got {priority!r}")
 
 
 def _check_dtypes(kernel: Kernel, where: str) -> frozenset[DType] | None:
@@ -301,11 +305,7 @@ def check_process_groups(
                 f"plugin {record.label}: the process groups of {name!r} need a frozenset of device "
                 f"types as `device_types`, got {types!r}"
             )
-        if isinstance(backend.priority, bool) or not isinstance(backend.priority, int):
-            raise RegistrationError(
-                f"plugin {record.label}: the process groups of {name!r} need an int as `priority`, "
-                f"got {backend.priority!r}"
-            )
+        _check_priority(backend.priority, f"plugin {record.label}: process groups {name!r}")
         for other, owner in taken:
             if (other.name, other.priority) == (
                 name,
@@ -338,11 +338,7 @@ def check_fusers(
                     f"plugin {record.label}: {fuser!r} needs an attribute `{attribute}` that is an "
                     f"identifier, got {value!r}"
                 )
-        if isinstance(fuser.priority, bool) or not isinstance(fuser.priority, int):
-            raise RegistrationError(
-                f"plugin {record.label}: the fuser {fuser.name!r} needs an int as `priority`, got "
-                f"{fuser.priority!r}"
-            )
+        _check_priority(fuser.priority, f"plugin {record.label}: fuser {fuser.name!r}")
         for other, owner in taken:
             if (other.device_type, other.priority) == (fuser.device_type, fuser.priority):
                 raise RegistrationError(

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from ..device.device import CPU, Device
-from ..device.dtypes import SCALAR_TYPES, DType, as_dtype, dtype_named, get_default_dtype
+from ..device.dtypes import (
+    SCALAR_TYPES,
+    DType,
+    as_dtype,
+    dtype_named,
+    get_default_dtype,
+    shown,
+)
 from ..device.meta import view_of
 from ..dispatch import execution, layers, op_registry, overrides
 from ..dispatch.keys import default_device, dispatch_key
@@ -389,7 +396,7 @@ def legacy_types(device: str) -> dict[str, TensorType]:
 
 
 def _qualified(name: str, device: str) -> str:
-    return f"tensorplug.{name}" if device == CPU.type else f"tensorplug.{device}.{name}"
+    return shown(name if device == CPU.type else f"{device}.{name}")
 
 
 def type_name(tensor: Tensor) -> str:

@@ -292,9 +292,8 @@ def from_dlpack(producer: Any, device: Device | str | None = None, copy: bool | 
     wanted = tuple(map(int, producer.__dlpack_device__()))
     reasons: list[str] = []
     taken = _taken(producer, wanted, runtimes(), reasons)
-    if (
-        taken is None and wanted[0] != _DLPACK_CPU
-    ):  # plugins that nothing has asked for yet may know the device
+    if taken is None and wanted[0] != _DLPACK_CPU:
+        # Plugins that nothing has asked for yet may know the device.
         known = runtimes()
         discovery.load_all()
         later = {name: found for name, found in runtimes().items() if name not in known}

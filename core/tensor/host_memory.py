@@ -47,10 +47,8 @@ def memory_of(
         whole = tensor.untyped_storage()._tensor(tensor.dtype)
         place = (str(tensor.device), tensor.dtype, whole.data_ptr())
         if place not in copies:
-            copies[place] = (
-                host_array(whole),
-                whole,
-            )  # which keeps the address from being used again
+            # The tensor keeps its address from being used again.
+            copies[place] = host_array(whole), whole
         owner = copies[place][0]
         return owner, owner.view(np.uint8).data, tensor.storage_offset(), tensor.stride()
     array = host_array(tensor)

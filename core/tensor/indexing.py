@@ -11,7 +11,7 @@ import math
 import warnings
 from typing import TYPE_CHECKING, Any, cast
 
-from ..device.dtypes import bool_, int32, int64, uint8
+from ..device.dtypes import bool_, int32, int64, uint8, uint64
 from ..device.scalars import fitting, loosely
 from ..dispatch import op_registry
 from ..dispatch.call_cache import CallCache, RowPlans, ViewPlan, store_plan
@@ -281,6 +281,9 @@ def set_item(input: Any, key: Any, value: Any) -> None:
     if type(value) is complex:
         value = fitting(value, input._key.dtype)
     elif isinstance(value, (bool, int, float)) and not -60000 < value < 60000:
+        most = 1 << (64 if input._key.dtype is uint64 else 63)
+        if isinstance(value, int) and not -(1 << 63) <= value < most:
+            raise ValueError(f"Overflow when unpacking long long: {value} has more than 64 bits")
         value = loosely(value, input._key.dtype)
     if isinstance(key, TensorBase) and key._key.dtype is bool_ and key._shape == input._shape:
         number = not isinstance(value, TensorBase) or not value._shape

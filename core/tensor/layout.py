@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..device.dtypes import shown
 from .shapes import Shape, contiguous_strides
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class _Name:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"tensorplug.{self.name}"
+        return shown(self.name)
 
     def __reduce__(self) -> str:
         return self.name

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..dispatch.layers import note_opaque
 from ..dispatch.state import dispatch_state
 from ..ops.rules import check_tensor
 from .base import bump_version, new_tensor, storage_of, version_of
@@ -43,6 +44,7 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     elif shape == self._shape:
         return self
     _refuse(self, "resize_")
+    note_opaque("resize_()")
     key = self._key
     flat = self.detach().reshape(-1) if math.prod(self._shape) else None
     count = math.prod(shape)
@@ -96,6 +98,7 @@ def set_(
     """
     if not dispatch_state.grad_disabled or dispatch_state.gradient.enabled():
         _refuse(self, "set_")
+    note_opaque("set_()")
     key = self._key
     before = version_of(self)
     if source is None:
@@ -122,9 +125,8 @@ def set_(
         )
     storage = storage_of(source)
     if self._storage is not storage and storage.version <= before:
-        storage.version = (
-            before + 1
-        )  # from now on one count for both, and a new one for this tensor
+        # From now on one count for both, and a new one for this tensor.
+        storage.version = before + 1
     self._array, self._shape, self._storage = source._array, source._shape, storage
     return self
 

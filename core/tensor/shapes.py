@@ -8,6 +8,8 @@ from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeAlias, overload
 
+from ..device.dtypes import _shown_as, shown
+
 Shape: TypeAlias = tuple[int, ...]
 
 
@@ -48,7 +50,8 @@ class Size(tuple[int, ...]):
         return Size(tuple(other) + tuple(self))
 
     def __repr__(self) -> str:
-        return f"Size([{', '.join(map(str, self))}])"
+        text = f"Size([{', '.join(map(str, self))}])"
+        return text if _shown_as[0] == "tensorplug" else shown(text)
 
     def __reduce__(self) -> tuple[type[Size], tuple[tuple[int, ...]]]:
         return Size, (tuple(self),)
@@ -77,6 +80,10 @@ def as_shape(sizes: tuple[Any, ...], name: str) -> Shape:
             break
     else:
         return sizes
+    if type(sizes[0]) is bool:
+        raise TypeError(
+            f"{name}(): expected a tuple of ints, but found element of type bool at pos 0"
+        )
     try:
         return tuple([size.__index__() for size in sizes])
     except AttributeError:

@@ -190,6 +190,8 @@ class Tensor(TensorMethods):
 
     def storage_offset(self) -> int:
         """Return how many elements of the storage lie before the first of this tensor."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("reading storage_offset()")
         return self._key.runtime.storage_offset(self._array)
 
     def data_ptr(self) -> int:
@@ -214,6 +216,8 @@ class Tensor(TensorMethods):
         """
         from .storages import UntypedStorage  # on first use: saves import time
 
+        if dispatch_state.layers_active:
+            layers.note_opaque("untyped_storage()")
         if exposure.watched:
             exposure.hand_out(self._array)
         return UntypedStorage._over(self)
@@ -376,6 +380,8 @@ class Tensor(TensorMethods):
     @property
     def grad_fn(self) -> Any:
         """The node of the graph that made this tensor, or None for a leaf."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("reading grad_fn")
         return dispatch_state.gradient.grad_fn(self)
 
     @property
@@ -391,6 +397,8 @@ class Tensor(TensorMethods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that ``backward`` accumulated, or None."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("reading grad")
         gradient = None if self._extra is None else self._extra.grad
         if gradient is None and self._state and not (self.is_leaf or self.retains_grad):
             warn(
@@ -404,6 +412,8 @@ class Tensor(TensorMethods):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
+        if dispatch_state.layers_active:
+            layers.note_opaque("setting grad")
         if value is not None:
             if not isinstance(value, TensorBase):
                 raise TypeError(f"grad must be a Tensor or None, got {type(value).__name__}")
@@ -498,11 +508,15 @@ class Tensor(TensorMethods):
                 "data set to a tensor that requires gradients must be floating point or complex, "
                 f"got {value.dtype}"
             )
+        if dispatch_state.layers_active:
+            layers.note_opaque("setting data")
         self._array, self._key, self._shape = value._array, value._key, value._shape
 
     @property
     def _version(self) -> int:
         """How often the memory was written to in place."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("reading _version")
         if self.is_inference():
             raise RuntimeError("Inference tensors do not track version counter.")
         return version_of(self)

@@ -9,12 +9,13 @@ from typing import Any
 from tensorplug.autograd import no_grad
 from tensorplug.core import DType, Tensor
 from tensorplug.core.device.dtypes import bfloat16, float16
-from tensorplug.core.ops import empty, zeros
+from tensorplug.core.ops import empty
 from tensorplug.nn import Module, Parameter
 
 from .. import distributed_c10d as c10d
 from ..tensor import Placement, Replicate, Shard
 from ..tensor.dtensor import DTensor, sharded_parameter
+from ..tensor.exchanges import padded
 from .policies import MixedPrecisionPolicy
 
 
@@ -82,22 +83,13 @@ class DividedParameter:
         local = self.part.to_local()
         if self.gather_dtype is not None:
             local = local.to(self.gather_dtype)
-        local = self._padded(local.movedim(self.shard.dim, 0))
+        local = padded(local.movedim(self.shard.dim, 0), self.most)
         self._gathered = empty(
             self.size * self.most, *local.shape[1:], dtype=local.dtype, device=local.device
         )
         self.work = c10d.all_gather_into_tensor(
             self._gathered, local, group=self.group, async_op=True
         )
-
-    def _padded(self, rows: Tensor) -> Tensor:
-        """Return as many rows as every process sends."""
-        missing = self.most - rows.shape[0]
-        if not missing:
-            return rows.contiguous()
-        padded = zeros(self.most, *rows.shape[1:], dtype=rows.dtype, device=rows.device)
-        padded[: rows.shape[0]].copy_(rows)
-        return padded
 
     def finish_gathering(self) -> None:
         """Have the module hold the whole."""
@@ -123,13 +115,7 @@ class DividedParameter:
         dtype = self.reduce_dtype or gradient.dtype
         replicas = self.mesh.size() // self.size
         divisor = self.size * replicas
-        rows = gradient.to(dtype).movedim(self.shard.dim, 0)
-        total = self.size * self.most
-        if rows.shape[0] < total:
-            padded = zeros(total, *rows.shape[1:], dtype=dtype, device=rows.device)
-            padded[: rows.shape[0]].copy_(rows)
-            rows = padded
-        rows = rows.contiguous()
+        rows = padded(gradient.to(dtype).movedim(self.shard.dim, 0), self.size * self.most)
         narrow = dtype in (float16, bfloat16)
         if narrow:
             rows = rows / divisor  # sums of 16 bits overflow sooner

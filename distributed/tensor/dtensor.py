@@ -6,15 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tensorplug.autograd import no_grad
-from tensorplug.core import Tensor
+from tensorplug.autograd import is_grad_enabled
+from tensorplug.autograd.function import Function
+from tensorplug.core import DType, Tensor
 from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
-from tensorplug.core.ops import cat, empty, zeros
 from tensorplug.core.tensor.shapes import Size
 from tensorplug.core.tensor.tensor import of_class
 from tensorplug.nn import Parameter
 
 from .. import distributed_c10d as c10d
+from .exchanges import redistributed
 from .placement_types import Placement, Replicate, Shard
 
 __all__ = ["DTensor", "distribute_tensor"]
@@ -56,7 +57,7 @@ class DTensor(Tensor):
         *,
         shape: Sequence[int] | None = None,
     ) -> DTensor:
-        """Return a part as one of a divided tensor; memory is shared.
+        """Return a part as one of a divided tensor; memory is shared, and it has a derivative.
 
         Parameters
         ----------
@@ -69,6 +70,7 @@ class DTensor(Tensor):
         shape : sequence of int, optional
             Of the whole; by default all parts are as large as this one.
         """
+        placements = _checked(placements, device_mesh, local_tensor.ndim)
         if shape is None:
             sizes = list(local_tensor.shape)
             for number, placement in enumerate(placements):
@@ -81,35 +83,110 @@ class DTensor(Tensor):
         """Return another part as one of a tensor divided as this one is."""
         return _made(DTensor, local, self.device_mesh, self.placements, self.full_shape)
 
-    def to_local(self) -> Tensor:
-        """Return the part as a plain tensor; memory is shared."""
+    def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
+        """Return the part as a plain tensor; memory is shared, and gradients come back as parts.
+
+        Parameters
+        ----------
+        grad_placements : sequence of Placement, optional
+            Without effect: the gradient of a part is a part, of a whole it is taken for the same in all
+            processes.
+        """
+        if self.requires_grad and is_grad_enabled():
+            return self.view_as(self)  # ops of a part give plain tensors
         return Tensor.detach(self)
 
     def detach(self) -> DTensor:
         """Return the part without its graph, as one of a divided tensor: what state dicts hold."""
         return self.like(Tensor.detach(self))
 
-    def full_tensor(self) -> Tensor:
-        """Return the whole; all processes of the mesh call it."""
-        whole = self.to_local()
-        # The last dimension of the mesh divides what the ones before it have left.
-        for number in reversed(range(len(self.placements))):
-            placement = self.placements[number]
-            if isinstance(placement, Shard):
-                whole = _gathered(whole, placement, self._sizes(number), self.device_mesh, number)
-        return whole
+    def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Tensor:
+        """Return the whole; all processes of the mesh call it. `grad_placements` as in :meth:`to_local`."""
+        whole = self.redistribute(placements=[Replicate()] * len(self.placements))
+        return whole.to_local(grad_placements=grad_placements)
 
-    def _sizes(self, number: int) -> int:
-        """Return how long the divided dimension is before a dimension of the mesh divides it."""
-        placement = self.placements[number]
-        assert isinstance(placement, Shard)
-        size: int = self.full_shape[placement.dim]
+    def redistribute(
+        self,
+        device_mesh: Any = None,
+        placements: Sequence[Placement] | None = None,
+        *,
+        async_op: bool = False,
+        forward_dtype: DType | None = None,
+        backward_dtype: DType | None = None,
+    ) -> DTensor:
+        """Return the tensor divided in another way; all processes of the mesh call it.
+
+        It has a derivative: the gradient is divided as this tensor is.
+
+        Parameters
+        ----------
+        device_mesh : DeviceMesh, optional
+            That of the tensor.
+        placements : sequence of Placement
+            One for each dimension of the mesh. Summands stay where they are asked for as they are; nothing is
+            divided into summands.
+        async_op
+            Is accepted for torch's sake.
+        forward_dtype, backward_dtype : DType, optional
+            In which the result is, and its gradient on the way back.
+
+        Raises
+        ------
+        NotImplementedError
+            If another mesh is asked for.
+        RuntimeError
+            If something is to become summands.
+
+        Examples
+        --------
+        >>> rows = distribute_tensor(whole, mesh, [Shard(0)])  # doctest: +SKIP
+        >>> columns = rows.redistribute(placements=[Shard(1)])  # doctest: +SKIP
+        """
+        mesh, given = self.device_mesh, list(self.placements)
+        if device_mesh is not None and device_mesh is not mesh:
+            raise NotImplementedError("Cross device mesh comm not supported yet!")
+        if placements is None:
+            raise RuntimeError("placements is needed for redistribute!")
+        wanted = _checked(placements, mesh, len(self.full_shape))
+        if any([to.is_partial() and to != now for now, to in zip(given, wanted, strict=True)]):
+            raise RuntimeError(
+                f"Can not redistribute from {tuple(given)} to {wanted}, redistributing to Partial is for "
+                "internal use only!"
+            )
+        local = self.to_local()
+        if forward_dtype is not None or backward_dtype is not None:
+            local = _Converted.apply(local, forward_dtype or local.dtype, backward_dtype)
+
+        def change(number: int, placement: Placement) -> Tensor:
+            now = given[number]
+            size = self._before(number, given, now.dim) if isinstance(now, Shard) else None
+            given[number] = placement
+            return redistributed(local, now, placement, mesh.get_group(number), size)
+
+        # Later dimensions of the mesh divide what earlier ones have left: where one of these changes, those
+        # that divide the same rows are undone first, the last one first.
+        for number in reversed(range(len(given))):
+            now = given[number]
+            if isinstance(now, Shard) and any(
+                [
+                    given[i] != wanted[i]
+                    and (given[i].is_shard(now.dim) or wanted[i].is_shard(now.dim))
+                    for i in range(number)
+                ]
+            ):
+                local = change(number, Replicate())
+        for number, placement in enumerate(wanted):
+            if given[number] != placement:
+                local = change(number, placement)
+        return _made(DTensor, local, mesh, wanted, self.full_shape)
+
+    def _before(self, number: int, placements: Sequence[Placement], dim: int) -> int:
+        """Return how long a dimension is before a dimension of the mesh divides it."""
+        size: int = self.full_shape[dim]
         for outer in range(number):
-            earlier = self.placements[outer]
-            if earlier.is_shard(placement.dim):
-                _, size = placement.rows(
-                    size, self.device_mesh.size(outer), self.device_mesh.get_local_rank(outer)
-                )
+            if placements[outer].is_shard(dim):
+                mesh = self.device_mesh
+                _, size = Shard(dim).rows(size, mesh.size(outer), mesh.get_local_rank(outer))
         return size
 
     def extents(self) -> tuple[list[int], list[int]]:
@@ -167,7 +244,7 @@ def sharded_parameter(
     requires_grad: bool,
 ) -> ShardedParameter:
     """Return a part of a parameter."""
-    parameter: ShardedParameter = _made(ShardedParameter, local, mesh, placements, shape)
+    parameter: ShardedParameter = _made(ShardedParameter, local.detach(), mesh, placements, shape)
     parameter.requires_grad_(requires_grad)
     return parameter
 
@@ -175,27 +252,35 @@ def sharded_parameter(
 def _made(
     kind: type, local: Tensor, mesh: Any, placements: Sequence[Placement], shape: Sequence[int]
 ) -> Any:
-    part = of_class(local.detach(), kind)
+    tracked = local.requires_grad and is_grad_enabled()
+    part = of_class(local.view_as(local) if tracked else local.detach(), kind)
     part.device_mesh = mesh
     part.placements = tuple(placements)
     part.full_shape = Size(shape)
     return part
 
 
-def _gathered(part: Tensor, placement: Shard, size: int, mesh: Any, number: int) -> Tensor:
-    """Return the whole along one dimension of the mesh."""
-    parts = mesh.size(number)
-    most = -(-size // parts)
-    with no_grad():
-        rows = part.transpose(0, placement.dim).contiguous()
-        if rows.shape[0] < most:
-            rest = zeros(
-                most - rows.shape[0], *rows.shape[1:], dtype=part.dtype, device=part.device
-            )
-            rows = cat([rows, rest])
-        whole = empty(parts * most, *rows.shape[1:], dtype=part.dtype, device=part.device)
-        c10d.all_gather_into_tensor(whole, rows, group=mesh.get_group(number))
-        return whole[:size].transpose(0, placement.dim).contiguous()
+def _checked(placements: Sequence[Placement], mesh: Any, ndim: int) -> tuple[Placement, ...]:
+    """Return placements with dimensions counted from the front; there is one for each of the mesh."""
+    if len(placements) != mesh.ndim:
+        raise ValueError(
+            f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: "
+            f"{len(placements)}, and device_mesh.ndim: {mesh.ndim}."
+        )
+    return tuple([placement.of(ndim) for placement in placements])
+
+
+class _Converted(Function):
+    """A tensor in one dtype, its gradient on the way back in another."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Tensor, dtype: DType, backward: DType | None) -> Tensor:
+        ctx.dtype, ctx.backward = input.dtype, backward
+        return input.to(dtype, copy=True)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        return gradient.to(ctx.backward or ctx.dtype).to(ctx.dtype), None, None
 
 
 def distribute_tensor(
@@ -218,14 +303,11 @@ def distribute_tensor(
     src_data_rank : int or None
         The process of each group whose values count; None takes those of each.
     """
-    given: Sequence[Placement] = (
-        [Replicate()] * device_mesh.ndim if placements is None else placements
+    given = _checked(
+        [Replicate()] * device_mesh.ndim if placements is None else placements,
+        device_mesh,
+        tensor.ndim,
     )
-    if len(given) != device_mesh.ndim:
-        raise ValueError(
-            f"`placements` must have the same length as `device_mesh.ndim`! Found placements length: "
-            f"{len(given)}, and device_mesh.ndim: {device_mesh.ndim}."
-        )
     part = tensor.detach()
     if src_data_rank is not None:
         part = part.clone()
@@ -240,4 +322,6 @@ def distribute_tensor(
                 device_mesh.get_local_rank(number),
             )
             part = part.narrow(placement.dim, start, size)
-    return DTensor.from_local(part.clone(), device_mesh, given, shape=tensor.shape)
+    made = DTensor.from_local(part.clone(), device_mesh, given, shape=tensor.shape)
+    made.requires_grad_(tensor.requires_grad)
+    return made

@@ -22,6 +22,10 @@ class Placement:
         """Return whether processes have summands."""
         return isinstance(self, Partial)
 
+    def of(self, ndim: int) -> Placement:
+        """Return it for a tensor of so many dimensions, which are counted from the front."""
+        return self
+
 
 @dataclass(frozen=True)
 class Shard(Placement):
@@ -34,6 +38,23 @@ class Shard(Placement):
     """
 
     dim: int = 0
+
+    def of(self, ndim: int) -> Shard:
+        """Return it for a tensor of so many dimensions, which are counted from the front.
+
+        Examples
+        --------
+        >>> Shard(-1).of(3)
+        Shard(dim=2)
+
+        Raises
+        ------
+        IndexError
+            If the tensor has no such dimension.
+        """
+        if not -ndim <= self.dim < ndim:
+            raise IndexError(f"{self} of a tensor of {ndim} dimensions")
+        return Shard(self.dim % ndim)
 
     def rows(self, total: int, parts: int, number: int) -> tuple[int, int]:
         """Return where a part begins, and how many rows it has.

@@ -123,9 +123,8 @@ def check(plugin: Path, work: Path) -> str:
         chosen: tuple[object, ...] = ("-o", "addopts=", "tests")
     else:
         chosen = ("--every", EVERY.get(plugin.name, 40))
-    if (
-        plugin == MPS and not reason
-    ):  # its pyproject has no options: the repository's would be hidden
+    if plugin == MPS and not reason:
+        # Its pyproject has no options: the repository's would be hidden.
         suite = ("--pyargs", "tensorplug.testing.conformance", "--device", "mps")
         chosen = ("-W", "error", *suite, "tests", *chosen)
     said = run(*pytest, *chosen, folder=folder, variables=variables)

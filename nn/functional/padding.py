@@ -20,7 +20,7 @@ __all__ = ["pad"]
 
 
 def _canonical_pad(
-    input: Any, pad: Sequence[int], mode: str = "constant", value: float | None = None
+    input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None
 ) -> Any:
     tensor(input, "pad")
     sizes = tuple([int(size) for size in pad])
@@ -32,6 +32,8 @@ def _canonical_pad(
             "Padding length should be less than or equal to two times the input dimension but got padding "
             f"length {len(sizes)} and input of dimension {len(shape)}"
         )
+    if type(value) is complex and not input.dtype.is_complex:
+        raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
     around = _around(len(shape), sizes)
     if mode == "constant":
         for length, (before, after) in zip(shape, around, strict=True):

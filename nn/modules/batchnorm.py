@@ -245,9 +245,8 @@ class SyncBatchNorm(_BatchNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return `input` standardised per channel."""
-        distributed: Any = sys.modules.get(
-            "tensorplug.distributed"
-        )  # not imported: no group either
+        # Not imported: no group either.
+        distributed: Any = sys.modules.get("tensorplug.distributed")
         if not self.training or distributed is None or not distributed.is_initialized():
             return super().forward(input)
         group = self.process_group or distributed.group.WORLD
@@ -346,3 +345,22 @@ class InstanceNorm3d(_InstanceNorm):
     """Normalisation over the positions of (N, C, D, H, W) or (C, D, H, W)."""
 
     _input_dims = (4, 5)
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Have batch norms of a module keep no running statistics, in place; return the module.
+
+    Functions that are batched or differentiated as a whole cannot write such statistics.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> net = tp.nn.Sequential(tp.nn.Linear(2, 3), tp.nn.BatchNorm1d(3))
+    >>> tp.func.replace_all_batch_norm_modules_(net)[1].running_mean is None
+    True
+    """
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

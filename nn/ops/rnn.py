@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
 from tensorplug.core.dispatch.op_registry import Delegated, composite, composite_like
-from tensorplug.core.ops import cat, stack
+from tensorplug.core.ops import cat, stack, zeros_like
 from tensorplug.core.ops.rules import check_tensor
 
 from .dropout import dropout as drop
@@ -143,6 +143,160 @@ def gru_cell_backward(g: Tensor, inputs: Sequence[Tensor]) -> tuple[Tensor, Tens
     return cat([g_reset, g_update, g_new], 1), cat([g_reset, g_update, g_new * r], 1), g * z
 
 
+# --- all steps of a layer ---------------------------------------------------------------------------
+# One node of the graph: what the steps give the weights is one product of all steps, not a sum of one per step.
+
+
+def _check_layer(count: int, inputs: Any, reverse: bool) -> None:
+    gates, _, state = inputs[:3]
+    if gates._shape[2] != count * state._shape[1]:
+        raise RuntimeError(
+            f"expected {count} gates per element of the state {list(state._shape)}, got {list(gates._shape)}"
+        )
+
+
+def _order(steps: int, reverse: bool) -> list[int]:
+    """Return the steps in the order in which they are made."""
+    return list(reversed(range(steps)) if reverse else range(steps))
+
+
+def _before(first: Any, all_steps: Any, reverse: bool) -> Any:
+    """Return what each step began with, given what the steps ended with."""
+    first = first.unsqueeze(0)
+    return cat([all_steps[1:], first] if reverse else [first, all_steps[:-1]])
+
+
+def _weight_gradient(g_own: Any, before: Any) -> Any:
+    return g_own.flatten(0, 1).t() @ before.flatten(0, 1)
+
+
+def _lstm_layer_rule(inputs: Any, reverse: bool) -> None:
+    _check_layer(4, inputs, reverse)
+
+
+@composite(
+    shapes="inputs.0(L, N, G), inputs.1(G, H), inputs.2(N, H), inputs.3(N, H)",
+    rule=_lstm_layer_rule,
+    method=False,
+    outputs="output, states, own",
+)
+def lstm_layer(inputs: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what all steps of one layer and direction of an LSTM give.
+
+    Parameters
+    ----------
+    inputs : sequence of four Tensor
+        The input's part of the gates with all biases (L, N, 4 H), in the order input, forget, cell, output;
+        weight_hh (4 H, H); the first hidden and cell states (N, H).
+    reverse : bool
+        Whether the last step is made first.
+
+    Returns
+    -------
+    output, states, own : Tensor
+        The hidden and the cell states (L, N, H), and the state's part of the gates (L, N, 4 H).
+    """
+    gates, weight, hidden, cell = inputs
+    made: list[Any] = [None] * gates._shape[0]
+    for t in _order(len(made), reverse):
+        own = linear(hidden, weight)
+        hidden, cell = lstm_cell([gates[t], own, cell])
+        made[t] = hidden, cell, own
+    output, states, owns = (stack(list(some)) for some in zip(*made, strict=True))
+    return output, states, owns
+
+
+@composite(method=False, outputs="g_gates, g_weight, g_hidden, g_cell")
+def lstm_layer_backward(
+    g_output: Tensor,
+    g_states: Tensor,
+    g_own: Tensor,
+    inputs: Sequence[Tensor],
+    reverse: bool,
+    results: Sequence[Tensor],
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the gradients of the inputs of :func:`lstm_layer`, given its `results`."""
+    gates, weight, hidden, cell = inputs
+    output, states, own = results
+    cells = _before(cell, states, reverse)
+    made: list[Any] = [None] * gates._shape[0]
+    g_hidden, g_cell = zeros_like(hidden), zeros_like(cell)
+    for t in _order(len(made), not reverse):
+        g_gates, g_cell = lstm_cell_backward(
+            g_output[t] + g_hidden, g_states[t] + g_cell, [gates[t], own[t], cells[t]], states[t]
+        )
+        g_hidden = (g_gates + g_own[t]) @ weight
+        made[t] = g_gates
+    g_all = stack(made)
+    return (
+        g_all,
+        _weight_gradient(g_all + g_own, _before(hidden, output, reverse)),
+        g_hidden,
+        g_cell,
+    )
+
+
+def _gru_layer_rule(inputs: Any, reverse: bool) -> None:
+    _check_layer(3, inputs, reverse)
+
+
+@composite(
+    shapes="inputs.0(L, N, G), inputs.1(G, H), inputs.2(N, H), inputs.3(G)",
+    rule=_gru_layer_rule,
+    method=False,
+    outputs="output, own",
+)
+def gru_layer(inputs: Sequence[Tensor], reverse: bool) -> tuple[Tensor, Tensor]:
+    """Return what all steps of one layer and direction of a GRU give.
+
+    Parameters
+    ----------
+    inputs : sequence of four Tensor
+        The input's part of the gates (L, N, 3 H), in the order reset, update, new; weight_hh (3 H, H); the
+        first states (N, H); bias_hh (3 H,).
+    reverse : bool
+        Whether the last step is made first.
+
+    Returns
+    -------
+    output, own : Tensor
+        The states (L, N, H), and the state's part of the gates (L, N, 3 H).
+    """
+    gates, weight, hidden, bias = inputs
+    made: list[Any] = [None] * gates._shape[0]
+    for t in _order(len(made), reverse):
+        own = linear(hidden, weight, bias)
+        hidden = gru_cell([gates[t], own, hidden])
+        made[t] = hidden, own
+    output, owns = (stack(list(some)) for some in zip(*made, strict=True))
+    return output, owns
+
+
+@composite(method=False, outputs="g_gates, g_weight, g_hidden, g_bias")
+def gru_layer_backward(
+    g_output: Tensor,
+    g_own: Tensor,
+    inputs: Sequence[Tensor],
+    reverse: bool,
+    results: Sequence[Tensor],
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the gradients of the inputs of :func:`gru_layer`, given its `results`."""
+    gates, weight, hidden, _ = inputs
+    output, own = results
+    before = _before(hidden, output, reverse)
+    made: list[Any] = [None] * gates._shape[0]
+    g_hidden = zeros_like(hidden)
+    for t in _order(len(made), not reverse):
+        g_gates, g_state, g_direct = gru_cell_backward(
+            g_output[t] + g_hidden, [gates[t], own[t], before[t]]
+        )
+        g_state = g_state + g_own[t]
+        g_hidden = g_direct + g_state @ weight
+        made[t] = g_gates, g_state
+    g_all, g_state = (stack(list(some)) for some in zip(*made, strict=True))
+    return g_all, _weight_gradient(g_state, before), g_hidden, g_state.sum((0, 1))
+
+
 # --- one step, given the input's part of the gates (N, gates * H) -----------------------------------
 
 
@@ -242,6 +396,8 @@ def _scan(
     weight_ih, weight_hh = params[:2]
     bias_ih, bias_hh = params[2:4] if has_biases else (None, None)
     project = params[-1] if len(params) % 2 else None
+    if step in _LAYERS and project is None and sizes[-1] == sizes[0]:
+        return _LAYERS[step](rows, len(sizes), first, params[:4], has_biases, reverse)
     # The input's part of the gates, for all steps at once.
     gates = linear(rows, weight_ih, bias_ih)
     starts = [0]
@@ -270,6 +426,33 @@ def _scan(
         parts = [state, *reversed(finished)]
         state = tuple([cat([part[i] for part in parts]) for i in range(len(state))])
     return cat(outputs), state
+
+
+def _lstm_steps(
+    rows: Any, steps: int, first: States, params: Any, has_biases: bool, reverse: bool
+) -> tuple[Any, States]:
+    """Run one layer of an LSTM in one direction, all sequences being of one length."""
+    weight_ih, weight_hh = params[:2]
+    gates = linear(rows, weight_ih, params[2] + params[3] if has_biases else None)
+    gates = gates.unflatten(0, (steps, first[0].shape[0]))
+    output, states, _ = lstm_layer([gates, weight_hh, *first], reverse)
+    last = 0 if reverse else steps - 1
+    return output.flatten(0, 1), (output[last], states[last])
+
+
+def _gru_steps(
+    rows: Any, steps: int, first: States, params: Any, has_biases: bool, reverse: bool
+) -> tuple[Any, States]:
+    """Run one layer of a GRU in one direction, all sequences being of one length."""
+    weight_ih, weight_hh = params[:2]
+    bias_ih, bias_hh = params[2:] if has_biases else (None, weight_hh.new_zeros(weight_hh.shape[0]))
+    gates = linear(rows, weight_ih, bias_ih)
+    gates = gates.unflatten(0, (steps, first[0].shape[0]))
+    output, _ = gru_layer([gates, weight_hh, *first, bias_hh], reverse)
+    return output.flatten(0, 1), (output[0 if reverse else steps - 1],)
+
+
+_LAYERS: dict[Any, Any] = {lstm_step: _lstm_steps, gru_step: _gru_steps}
 
 
 def _run(
@@ -462,7 +645,22 @@ def _lstm_cell(g_hidden: Any, g_state: Any, inputs: Any, state: Any) -> list[Any
     return [g_gates, g_gates, g_cell]
 
 
+def _lstm_layer(
+    g_output: Any, g_states: Any, g_own: Any, inputs: Any, reverse: bool, output: Any, states: Any, own: Any
+) -> list[Any]:  # fmt: skip
+    results = [output, states, own]
+    return list(lstm_layer_backward(g_output, g_states, g_own, inputs, reverse, results))
+
+
+def _gru_layer(
+    g_output: Any, g_own: Any, inputs: Any, reverse: bool, output: Any, own: Any
+) -> list[Any]:
+    return list(gru_layer_backward(g_output, g_own, inputs, reverse, [output, own]))
+
+
 DERIVATIVES = [
+    derivative("lstm_layer", inputs=_lstm_layer),
+    derivative("gru_layer", inputs=_gru_layer),
     derivative("lstm_cell", inputs=_lstm_cell),
     derivative("gru_cell", inputs=lambda g, inputs: list(gru_cell_backward(g, inputs))),
 ]

@@ -85,9 +85,8 @@ def _by_mesh(members: list[Tensor]) -> list[list[Any]]:
 def _norm_of_all(members: list[Any], order: float) -> Tensor:
     """Return the norm of tensors that are divided alike, or not at all."""
     reduced = getattr(members[0], "reduced_norm", None)
-    if (
-        reduced is not None
-    ):  # a process may have no rows of a tensor, and these have no largest element
+    if reduced is not None:
+        # A process may have no rows of a tensor, and these have no largest element.
         members = [member for member in members if member.numel()] or [members[0].new_zeros(1)]
     device = members[0].device
     total = _norm(stack([_norm(member, order).to(device) for member in members]), order)

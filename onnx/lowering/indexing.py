@@ -24,9 +24,8 @@ def _gather(w: Writer, node: Node, input: Value, dim: int, index: Value, **rest:
         raise Inexpressible("gathering from a single number")
     x = w.value(input)
     for axis, (size, wanted) in enumerate(zip(w.shape(input), w.shape(index), strict=True)):
-        if (
-            axis != dim % len(input.shape) and size != wanted
-        ):  # onnxruntime wants them to be the same
+        if axis != dim % len(input.shape) and size != wanted:
+            # ONNX Runtime wants them to be the same.
             x = w.add("Slice", x, *map(w.ints, ([0], [wanted], [axis])))
     return w.add("GatherElements", x, w.value(index, dtypes.int64), axis=dim)
 

@@ -227,7 +227,8 @@ def converted(x: Tensor, dtype: Any, saturate: bool = True, round_mode: str = "u
         dtype_of(17),
         dtype_of(18),
         dtype_of(20),
-    ):  # without infinity: what is beyond is no number
+    ):
+        # Not infinity: what is beyond is no number.
         step = 2 ** (math.floor(math.log2(limit)) - (2 if dtype == dtype_of(20) else 3))
         x = ops.where(ops.abs(x) > limit + step / 2, math.nan, x)
     return x.to(dtype)

@@ -244,9 +244,8 @@ def _add_places(runtime: ArrayApiRuntime, add: Add) -> None:
 
     add("flip", flip, ALL_DTYPES, needs="flip")
     add("cat", lambda tensors, dim: xp.concat(tensors, axis=dim), ALL_DTYPES)
-    add(
-        "gather", gather, ALL_DTYPES, needs="take_along_axis min max"
-    )  # the first is new in 2024.12
+    # The first is new in 2024.12.
+    add("gather", gather, ALL_DTYPES, needs="take_along_axis min max")
 
 
 def _add_along(runtime: ArrayApiRuntime, add: Add) -> None:

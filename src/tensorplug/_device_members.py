@@ -17,25 +17,44 @@ _CLASSES = ("CUDAGraph", "CUDAPluggableAllocator", "Event", "ExternalStream", "M
 _FUNCTIONS = (
     "caching_allocator_alloc",
     "caching_allocator_delete",
+    "caching_allocator_enable",
     "can_device_access_peer",
+    "change_current_allocator",
+    "clock_rate",
     "cudart",
     "current_blas_handle",
     "current_stream",
     "default_stream",
+    "device_memory_used",
+    "get_allocator_backend",
     "get_per_process_memory_fraction",
     "graph",
+    "get_stream_from_external",
     "graph_pool_handle",
+    "host_memory_stats",
     "ipc_collect",
+    "list_gpu_processes",
     "make_graphed_callables",
     "mem_get_info",
     "memory_snapshot",
     "memory_summary",
+    "memory_usage",
+    "power_draw",
     "set_per_process_memory_fraction",
     "set_stream",
     "temperature",
+    "use_mem_pool",
     "utilization",
 )
 
+
+#: Names of before, or of rarer use, that other members stand for.
+_SAME = {
+    "max_memory_cached": "max_memory_reserved",
+    "memory_cached": "memory_reserved",
+    "reset_max_memory_allocated": "reset_peak_memory_stats",
+    "reset_max_memory_cached": "reset_peak_memory_stats",
+}
 
 _OF_HOST = {
     "Event": _streams.Event,
@@ -77,6 +96,12 @@ def find_member(module: DeviceModule, name: str) -> Any:
         return _OF_HOST[name]
     if name == "is_current_stream_capturing":
         return lambda: False
+    if name in _SAME:
+        return getattr(module, _SAME[name])
+    if name in ("get_arch_list", "get_gencode_flags"):
+        return (
+            [].copy if name == "get_arch_list" else str
+        )  # the sources of kernels are a plugin's own
     if name in _CLASSES:
         return _refusing_class(module, name)
     return _refusal(module, name) if name in _FUNCTIONS else None
@@ -87,10 +112,13 @@ def member_names() -> set[str]:
     return {
         *_CLASSES,
         *_FUNCTIONS,
+        *_SAME,
         *(
             "OutOfMemoryError",
             "StreamContext",
             "default_generators",
+            "get_arch_list",
+            "get_gencode_flags",
             "is_current_stream_capturing",
             "memory",
             "random",

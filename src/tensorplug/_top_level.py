@@ -12,6 +12,7 @@ from typing import Any
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.device.device import Device
+from tensorplug.core.device.scalars import fitting
 from tensorplug.core.dispatch.keys import default_device
 from tensorplug.nn import functional as F
 
@@ -230,7 +231,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
     >>> tp.constant_pad_nd(tp.ones(2), (1, 2), 7)
     tensor([7., 1., 1., 7., 7.])
     """
-    return F.pad(input, list(pad), "constant", value)
+    return F.pad(input, list(pad), "constant", fitting(value, input.dtype))
 
 
 def grid_sampler(

@@ -7,20 +7,31 @@ from typing import Any
 from tensorplug.core import plugins
 from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import ALL_DTYPES
 from tensorplug.core.plugins import entry_points
 
 from ._devices import WELL_KNOWN, DeviceModule
 
 __all__ = [
     "current_accelerator",
+    "current_device_idx",
     "current_device_index",
     "device_count",
     "device_index",
     "empty_cache",
+    "empty_host_cache",
+    "get_device_capability",
+    "get_memory_info",
     "is_available",
     "max_memory_allocated",
+    "max_memory_reserved",
     "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_peak_memory_stats",
+    "set_device_idx",
     "set_device_index",
+    "set_stream",
     "synchronize",
 ]
 
@@ -101,6 +112,41 @@ def empty_cache() -> None:
         found.empty_cache()
 
 
+empty_host_cache = empty_cache
+
+
+def memory_stats(device: Any = None, /) -> dict[str, int]:
+    """Return what a device's allocator counts."""
+    return _needed("memory_stats").memory_stats(device)
+
+
+def memory_reserved(device: Any = None, /) -> int:
+    """Return the bytes that a device's allocator holds now."""
+    return _needed("memory_reserved").memory_reserved(device)
+
+
+def max_memory_reserved(device: Any = None, /) -> int:
+    """Return the most bytes that a device's allocator held at a time."""
+    return _needed("max_memory_reserved").max_memory_reserved(device)
+
+
+def reset_peak_memory_stats(device: Any = None, /) -> None:
+    """Count the most bytes anew from now on."""
+    _needed("reset_peak_memory_stats").reset_peak_memory_stats(device)
+
+
+def get_memory_info(device: Any = None, /) -> tuple[int, int]:
+    """Return the free bytes of a device, and all of them."""
+    found: tuple[int, int] = _needed("get_memory_info").mem_get_info(device)
+    return found
+
+
+def get_device_capability(device: Any = None, /) -> dict[str, Any]:
+    """Return what a device can do: the dtypes that its tensors may have."""
+    _needed("get_device_capability").get_device_properties(device)
+    return {"supported_dtypes": set(ALL_DTYPES)}
+
+
 def memory_allocated(device: Any = None, /) -> int:
     """Return the bytes that tensors take now on a device."""
     return _needed("memory_allocated").memory_allocated(device)
@@ -114,3 +160,11 @@ def max_memory_allocated(device: Any = None, /) -> int:
 def current_stream(device: Any = None, /) -> Any:
     """Return the current stream of a device."""
     return _needed("current_stream").current_stream(device)
+
+
+def set_stream(stream: Any, /) -> None:
+    """Make a stream the current one of its device."""
+    _needed("set_stream").set_stream(stream)
+
+
+current_device_idx, set_device_idx = current_device_index, set_device_index

@@ -6,6 +6,7 @@ there is no code, and :func:`load` reads that.
 
 from __future__ import annotations
 
+import enum
 import inspect
 import itertools
 import json
@@ -13,10 +14,10 @@ import os
 import zipfile
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from tensorplug.autograd import no_grad
-from tensorplug.autograd.transforms.pytree import tree_flatten, tree_unflatten
+from tensorplug.autograd.transforms.pytree import tree_flatten, tree_leaves, tree_unflatten
 from tensorplug.core import Tensor
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType, dtype_named
@@ -38,6 +39,14 @@ FORMAT = 1
 _PLAIN = (int, float, complex, bool, str, type(None), DType, Device)
 
 
+class DimHint(enum.Enum):
+    """What may become of a size that has no :class:`Dim`."""
+
+    AUTO = "may differ, if the program allows it"
+    DYNAMIC = "has to be one that may differ"
+    STATIC = "stays as it is"
+
+
 class Dim:
     """A size that may differ from run to run.
 
@@ -48,12 +57,22 @@ class Dim:
     min, max : int, optional
         Between which it lies.
 
+    Attributes
+    ----------
+    AUTO, DYNAMIC, STATIC : DimHint
+        In place of a ``Dim``: whether the size may differ is found out; it has to be one that may; it stays.
+        Such sizes are equal where the program needs them to be, and were so.
+
     Examples
     --------
     >>> import tensorplug as tp
     >>> tp.export.Dim("batch", min=1, max=64)
     Dim('batch', min=1, max=64)
     """
+
+    AUTO: Final = DimHint.AUTO
+    DYNAMIC: Final = DimHint.DYNAMIC
+    STATIC: Final = DimHint.STATIC
 
     def __init__(self, name: str, *, min: int | None = None, max: int | None = None) -> None:
         if not name.isidentifier():
@@ -139,6 +158,10 @@ class ExportedProgram:
     def module(self) -> Module:
         """Return a module that runs the program, with the same state; it trains, and compiles."""
         return _ProgramModule(self)
+
+    def run_decompositions(self, decomp_table: Any = None) -> ExportedProgram:
+        """Return the program: the ops of its graph are those that kernels and derivatives are for."""
+        return self
 
     def bind(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -238,7 +261,7 @@ def export(
     args, kwargs
         Tensors in any nesting of tuples, lists and dicts, and plain values, which the program holds for.
     dynamic_shapes : tuple or dict, optional
-        For each argument, or by name: ``{dim: Dim}``, or a ``Dim`` or None for each dimension.
+        For each argument, or by name: ``{dim: Dim}``, or a ``Dim``, ``Dim.AUTO`` or None for each dimension.
     strict : bool
         Accepted as torch has it.
 
@@ -260,8 +283,23 @@ def export(
     tensor([0., 1.])
     """
     kwargs = dict(sorted((kwargs or {}).items()))
+    hints = {hint for hint in tree_leaves(dynamic_shapes) if isinstance(hint, DimHint)}
+    # Sizes with hints are first taken to be independent, then equal where they were, then to stay.
+    tries: list[str | None] = ["s{place}_{number}", "s{size}"] if hints - {Dim.STATIC} else [None]
+    if Dim.AUTO in hints:
+        tries.append(None)
+    for name in tries[:-1]:
+        try:
+            return _exported(mod, args, kwargs, _dynamic(mod, args, kwargs, dynamic_shapes, name))
+        except (ValueError, RuntimeError):
+            pass
+    return _exported(mod, args, kwargs, _dynamic(mod, args, kwargs, dynamic_shapes, tries[-1]))
+
+
+def _exported(
+    mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: dict[int, dict[int, Dim]]
+) -> ExportedProgram:
     leaves, tree = tree_flatten((tuple(args), kwargs))
-    shapes = _dynamic(mod, args, kwargs, dynamic_shapes)
     dims: dict[str, Dim] = {}
     sizes: dict[str, int] = {}
     for tensor in [leaf for leaf in leaves if isinstance(leaf, Tensor)]:
@@ -339,8 +377,13 @@ def _captured(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
     return graph, tree_unflatten(list(range(len(found))), tree)
 
 
-def _dynamic(mod: Any, args: Any, kwargs: Any, given: Any) -> dict[int, dict[int, Dim]]:
-    """Return for each tensor, by id, which of its dimensions may differ."""
+def _dynamic(
+    mod: Any, args: Any, kwargs: Any, given: Any, hinted: str | None
+) -> dict[int, dict[int, Dim]]:
+    """Return for each tensor, by id, which of its dimensions may differ.
+
+    Those with hints are called as `hinted` says; with None those stay as they are that can.
+    """
     found: dict[int, dict[int, Dim]] = {}
     if not given:
         return found
@@ -356,6 +399,12 @@ def _dynamic(mod: Any, args: Any, kwargs: Any, given: Any) -> dict[int, dict[int
         if isinstance(value, Tensor):
             items = spec.items() if isinstance(spec, Mapping) else enumerate(spec)
             for number, dim in items:
+                size = value.shape[number]
+                if isinstance(dim, DimHint):
+                    form = hinted if hinted or dim is not Dim.DYNAMIC else "s{size}"
+                    if form is None or dim is Dim.STATIC or (dim is Dim.AUTO and size < 2):
+                        continue
+                    dim = Dim(form.format(place=len(found), number=number, size=size))
                 if isinstance(dim, Dim):
                     found.setdefault(id(value), {})[number % value.ndim] = dim
                 elif dim is not None and not (isinstance(dim, int) and dim == value.shape[number]):

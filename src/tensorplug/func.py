@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
 from tensorplug.autograd.transforms.jacobians import (
     hessian as hessian,
     jacfwd as jacfwd,
@@ -15,6 +19,9 @@ from tensorplug.autograd.transforms.transforms import (
     vjp as vjp,
 )
 from tensorplug.autograd.vmap import vmap as vmap
+from tensorplug.nn.modules.batchnorm import (
+    replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_,
+)
 from tensorplug.nn.utils.stateless import (
     functional_call as functional_call,
     stack_module_state as stack_module_state,
@@ -22,6 +29,7 @@ from tensorplug.nn.utils.stateless import (
 
 __all__ = [
     "functional_call",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",
@@ -29,7 +37,37 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",
 ]
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """Return a function that computes the same: writes in place take part in all transforms as they are.
+
+    Parameters
+    ----------
+    func : callable
+        The function; it may write in place.
+    remove : {"mutations", "mutations_and_views"}
+        What torch would take out of it.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.func.functionalize(lambda x: x.clone().add_(1))(tp.zeros(2))
+    tensor([1., 1.])
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            "functionalize(f, remove='mutations'): received invalid argument for remove=. Valid options are: "
+            f'remove="mutations", remove="mutations_and_views"; got {remove}'
+        )
+
+    @wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+
+    return wrapper

@@ -75,9 +75,8 @@ class SobolEngine:
         dtype : DType, optional
             A floating-point dtype; the default dtype if none is given.
         """
-        with (
-            warnings.catch_warnings()
-        ):  # that any number but a power of two is less even, as torch's
+        with warnings.catch_warnings():
+            # It warns that any number but a power of two is less even, as torch does.
             warnings.simplefilter("ignore", UserWarning)
             points = from_numpy(self._sequence.random(n)).to(dtype or get_default_dtype())
         return points if out is None else out.resize_(points.shape).copy_(points)

@@ -87,6 +87,101 @@ def _gru_backward(g: Any, inputs: Any) -> Any:
     )
 
 
+# --- layers ---------------------------------------------------------------------------------------
+
+
+def _layers(make: Any, gates: int, states: int) -> Iterator[tuple[list[Any], bool]]:
+    """Yield the inputs of all steps of a layer, and the direction."""
+    for steps, n, h, reverse in (
+        (3, 2, 2, False),
+        (2, 3, 17, True),
+        (1, 1, 5, False),
+        (2, 0, 3, True),
+    ):
+        shapes = [(steps, n, gates * h), (gates * h, h), *[(n, h)] * states]
+        shapes += [(gates * h,)] if gates == 3 else []
+        yield [make(*shape, low=-1.0, high=1.0) for shape in shapes], reverse
+
+
+def _lstm_layer_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for inputs, reverse in _layers(make, 4, 2):
+        yield Sample(inputs, reverse)
+
+
+def _gru_layer_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for inputs, reverse in _layers(make, 3, 1):
+        yield Sample(inputs, reverse)
+
+
+def _lstm_layer(inputs: Any, reverse: bool) -> Any:
+    gates, weight, hidden, cell = inputs
+    made = []
+    for step in gates[::-1] if reverse else gates:
+        own = hidden @ weight.T
+        hidden, cell = _lstm((step, own, cell))
+        made.append((hidden, cell, own))
+    return tuple(np.stack(some[::-1] if reverse else some) for some in zip(*made, strict=True))
+
+
+def _gru_layer(inputs: Any, reverse: bool) -> Any:
+    gates, weight, hidden, bias = inputs
+    made = []
+    for step in gates[::-1] if reverse else gates:
+        own = hidden @ weight.T + bias
+        hidden = _gru((step, own, hidden))
+        made.append((hidden, own))
+    return tuple(np.stack(some[::-1] if reverse else some) for some in zip(*made, strict=True))
+
+
+def _lstm_layer_backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for inputs, reverse in _layers(make, 4, 2):
+        steps, n, columns = inputs[0].shape
+        h = columns // 4
+        given = [make(steps, n, size, low=-1.0, high=1.0) for size in (h, h, columns)]
+        results = [make(steps, n, size, low=-1.0, high=1.0) for size in (h, h, columns)]
+        yield Sample(*given, inputs, reverse, results)
+
+
+def _gru_layer_backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for inputs, reverse in _layers(make, 3, 1):
+        steps, n, columns = inputs[0].shape
+        given = [make(steps, n, size, low=-1.0, high=1.0) for size in (columns // 3, columns)]
+        results = [make(steps, n, size, low=-1.0, high=1.0) for size in (columns // 3, columns)]
+        yield Sample(*given, inputs, reverse, results)
+
+
+def _begun(first: Any, results: Any, reverse: bool) -> Any:
+    return np.concatenate([results[1:], first[None]] if reverse else [first[None], results[:-1]])
+
+
+def _lstm_layer_backward(
+    g_output: Any, g_states: Any, g_own: Any, inputs: Any, reverse: bool, results: Any
+) -> Any:
+    gates, weight, hidden, cell = inputs
+    output, states, own = results
+    cells = _begun(cell, states, reverse)
+    g_gates, g_hidden, g_cell = np.zeros(gates.shape), np.zeros(hidden.shape), np.zeros(cell.shape)
+    for t in range(len(gates)) if reverse else reversed(range(len(gates))):
+        given = g_output[t] + g_hidden, g_states[t] + g_cell
+        g_gates[t], g_cell = _lstm_backward(*given, (gates[t], own[t], cells[t]), states[t])
+        g_hidden = (g_gates[t] + g_own[t]) @ weight
+    g_weight = np.einsum("tng,tnh->gh", g_gates + g_own, _begun(hidden, output, reverse))
+    return g_gates, g_weight, g_hidden, g_cell
+
+
+def _gru_layer_backward(g_output: Any, g_own: Any, inputs: Any, reverse: bool, results: Any) -> Any:
+    gates, weight, hidden, _ = inputs
+    output, own = results
+    before = _begun(hidden, output, reverse)
+    g_gates, g_all, g_hidden = np.zeros(gates.shape), np.zeros(gates.shape), np.zeros(hidden.shape)
+    for t in range(len(gates)) if reverse else reversed(range(len(gates))):
+        step = gates[t], own[t], before[t]
+        g_gates[t], g_all[t], g_hidden = _gru_backward(g_output[t] + g_hidden, step)
+        g_all[t] += g_own[t]
+        g_hidden = g_hidden + g_all[t] @ weight
+    return g_gates, np.einsum("tng,tnh->gh", g_all, before), g_hidden, g_all.sum((0, 1))
+
+
 # --- networks -------------------------------------------------------------------------------------
 
 # (N, layers, has_biases, bidirectional, batch_first, size of projected states), of three steps.
@@ -173,6 +268,10 @@ RECORDS = [
     _record("lstm_cell_backward", _lstm_backward_samples, _lstm_backward),
     _record("gru_cell", _gru_samples, _gru),
     _record("gru_cell_backward", _gru_backward_samples, _gru_backward),
+    _record("lstm_layer", _lstm_layer_samples, _lstm_layer),
+    _record("lstm_layer_backward", _lstm_layer_backward_samples, _lstm_layer_backward),
+    _record("gru_layer", _gru_layer_samples, _gru_layer),
+    _record("gru_layer_backward", _gru_layer_backward_samples, _gru_layer_backward),
     *[
         _record(name, _network_samples(gates, 2 if name == "lstm" else 1), _network(cell), None)
         for name, (gates, cell) in _CELLS.items()

@@ -284,6 +284,7 @@ def test_a_small_net_loses_what_torchs_does(low):
     [
         ("RNN", (4, 4), [(3, 2, 4)]),
         ("GRU", (4, 4), [(3, 2, 4)]),
+        ("LSTM", (4, 4), [(3, 2, 4)]),
         ("RNNCell", (4, 4), [(2, 4)]),
         ("LSTMCell", (4, 4), [(2, 4)]),
         ("GRUCell", (4, 4), [(2, 4)]),

@@ -279,8 +279,7 @@ def test_planted_faults_are_found(monkeypatch):
             patch.setattr(module, "retain", lambda tensor, before: retain(tensor, None))
         assert faults(range(60))[0]
     with monkeypatch.context() as patch:
-        patch.setattr(
-            views, "rebase", lambda tensor, node: None
-        )  # a write the base does not hear of
+        # A write the base does not hear of.
+        patch.setattr(views, "rebase", lambda tensor, node: None)
         assert faults(range(60))[0]
     assert faults(range(60))[0] == []

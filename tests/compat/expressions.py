@@ -7,6 +7,7 @@ JSON for each, and one of what flop_models.py counts.
 
 import argparse
 import collections
+import dataclasses
 import datetime as dt
 import importlib
 import importlib.metadata
@@ -98,9 +99,30 @@ issubclass(torch.cuda.OutOfMemoryError, RuntimeError)
 torch.dropout(torch.ones(2), 0.5, False).tolist(), torch.embedding(torch.eye(2), torch.tensor([1])).tolist()
 torch.batch_norm(torch.ones(2, 2), None, None, None, None, True, 0.1, 1e-5, False).tolist()
 callable(torch.lstm), callable(torch.ctc_loss), callable(torch.gru_cell)
-sorted(set(DISTRIBUTIONS) - set(dir(torch.distributions)))
-sorted(set(TRANSFORMS) - set(dir(torch.distributions.transforms)))
+[n for n in dir(torch.distributions) if of_class(torch.distributions, n, "Distribution") or of_class(torch.distributions, n, "Transform")]
+[n for n in dir(torch.distributions.transforms) if of_class(torch.distributions.transforms, n, "Transform")]
+callable(torch.distributions.kl_divergence), callable(torch.distributions.register_kl), callable(torch.distributions.biject_to)
+type(Narrow(torch.zeros(()), torch.ones(())).expand((2,))).__name__
 raised(lambda: torch.nosuch)
+keeps_products()
+raised(lambda: torch.utils.checkpoint.create_selective_checkpoint_contexts([torch.ops.aten.mm]))
+data_class()
+torch.func.functionalize(lambda x: x.clone().add_(1))(torch.ones(2)).tolist()
+torch.func.replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm1d(2)))[0].running_mean
+hooked_everywhere()
+raised(lambda: two_kinds_of_hooks())
+node_of_a_function()
+torch.cond(torch.tensor(True), lambda x: x + 1, lambda x: x - 1, (torch.ones(1),)).tolist()
+torch._higher_order_ops.while_loop(lambda i: i < 3, lambda i: (i + 1,), (torch.tensor(0),))[0].item()
+unwrapped({"module.weight": 1, "step": 2})
+[importlib.import_module("torch.nn.common_types")._size_2_t is not None, importlib.import_module("torch.utils._triton").has_triton()]
+importlib.import_module("torch.cuda.amp.autocast_mode").autocast.__name__, importlib.import_module("torch.amp.grad_scaler").OptState.READY.name
+torch.utils.weak.WeakIdRef(picture) == torch.utils.weak.WeakIdRef(picture)
+torch.utils.data.dataloader.get_worker_info(), torch.rnn_tanh_cell(*[torch.ones(1, 1)] * 4).item()
+torch.cuda.get_arch_list(), raised(lambda: torch.accelerator.memory_stats()) != "nothing raised"
+# --- text that programs cut
+torch.ones(1).type(), torch.LongTensor([1]).type(), repr(torch.Size([1, 2])), str(torch.strided), str(torch.channels_last)
+repr(torch.eye(2).to_sparse()), repr(torch.max(torch.eye(2), 0)), repr(torch.linalg.slogdet(torch.eye(2)))
 # --- streams, events and helpers
 isinstance(torch.cpu.current_stream(), torch.cpu.Stream)
 cpu_stream()
@@ -115,6 +137,7 @@ importlib.import_module("torch.utils._mode_utils").no_dispatch is not None
 # --- subclasses
 type(torch.ones(2).as_subclass(Own) + 1).__name__
 type(torch.ones(2).as_subclass(Own).sum()).__name__
+own_parameter()
 # --- sparse tensors
 torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2)).to_dense().tolist()
 torch.sparse_csr_tensor([0, 1, 2], [1, 0], [1.0, 2.0], (2, 2)).to_dense().tolist()
@@ -146,90 +169,22 @@ inspect.signature(torch.nn.Linear.forward).parameters["input"].name
 decorated.__name__, list(inspect.signature(decorated).parameters)
 """
 
-DISTRIBUTIONS = [
-    "AbsTransform",
-    "AffineTransform",
-    "Bernoulli",
-    "Beta",
-    "Binomial",
-    "CatTransform",
-    "Categorical",
-    "Cauchy",
-    "Chi2",
-    "ComposeTransform",
-    "ContinuousBernoulli",
-    "CorrCholeskyTransform",
-    "CumulativeDistributionTransform",
-    "Dirichlet",
-    "Distribution",
-    "ExpTransform",
-    "Exponential",
-    "ExponentialFamily",
-    "FisherSnedecor",
-    "Gamma",
-    "GeneralizedPareto",
-    "Geometric",
-    "Gumbel",
-    "HalfCauchy",
-    "HalfNormal",
-    "Independent",
-    "IndependentTransform",
-    "InverseGamma",
-    "Kumaraswamy",
-    "LKJCholesky",
-    "Laplace",
-    "LogNormal",
-    "LogisticNormal",
-    "LowRankMultivariateNormal",
-    "LowerCholeskyTransform",
-    "MixtureSameFamily",
-    "Multinomial",
-    "MultivariateNormal",
-    "NegativeBinomial",
-    "Normal",
-    "OneHotCategorical",
-    "OneHotCategoricalStraightThrough",
-    "Pareto",
-    "Poisson",
-    "PositiveDefiniteTransform",
-    "PowerTransform",
-    "RelaxedBernoulli",
-    "RelaxedOneHotCategorical",
-    "ReshapeTransform",
-    "SigmoidTransform",
-    "SoftmaxTransform",
-    "SoftplusTransform",
-    "StackTransform",
-    "StickBreakingTransform",
-    "StudentT",
-    "TanhTransform",
-    "Transform",
-    "TransformedDistribution",
-    "Uniform",
-    "VonMises",
-    "Weibull",
-    "Wishart",
-    "biject_to",
-    "identity_transform",
-    "kl_divergence",
-    "register_kl",
-    "transform_to",
-]
-TRANSFORMS = [name for name in DISTRIBUTIONS if name.endswith("Transform")]
-
 
 def evaluate() -> None:
     """Evaluate all expressions and write what each gave."""
     import torch
+    import torch._higher_order_ops
     import torch.fx
     import torch.nn.attention.flex_attention
     import torch.nn.utils.prune
     import torch.optim.optimizer
     import torch.utils._python_dispatch
     import torch.utils.benchmark
+    import torch.utils.checkpoint
     import torch.utils.collect_env
     import torch.utils.dlpack
     import torch.utils.model_zoo
+    import torch.utils.weak
     from torch import nn
 
     warnings.simplefilter("ignore")
@@ -342,6 +297,91 @@ def evaluate() -> None:
         return counter.get_total_flops(), {
             str(k): v for k, v in counter.get_flop_counts()["Global"].items()
         }
+
+    class Narrow(torch.distributions.Gumbel):
+        def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+            new = self._get_checked_instance(Narrow, _instance)
+            return super().expand(batch_shape, _instance=new)
+
+    def of_class(module: Any, name: str, base: str) -> bool:
+        found = getattr(module, name)
+        return isinstance(found, type) and issubclass(found, getattr(module, base))
+
+    def keeps_products() -> Any:
+        checkpoint = torch.utils.checkpoint
+        asked, run = set(), []
+
+        def policy(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
+            asked.add((str(op), ctx.is_recompute))
+            kept = op == torch.ops.aten.mm.default
+            policies = checkpoint.CheckpointPolicy
+            return policies.MUST_SAVE if kept else policies.PREFER_RECOMPUTE
+
+        class Noting(torch.utils._python_dispatch.TorchDispatchMode):
+            def __torch_dispatch__(
+                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
+                run.append(str(func))
+                return func(*args, **(kwargs or {}))
+
+        x, w = torch.eye(2, requires_grad=True), torch.full((2, 2), 0.5, requires_grad=True)
+        y = checkpoint.checkpoint(
+            lambda x: torch.sigmoid(x @ w) @ w, x, use_reentrant=False,
+            context_fn=lambda: checkpoint.create_selective_checkpoint_contexts(policy),
+        )  # fmt: skip
+        with Noting():
+            y.sum().backward()
+        counts = [run.count(f"aten.{name}.default") for name in ("mm", "sigmoid")]
+        return sorted(asked), counts, x.grad.tolist(), w.grad.tolist()
+
+    def data_class() -> Any:
+        pytree = torch.utils._pytree
+        pair = dataclasses.make_dataclass("Pair", ["a", "b"])
+        pytree.register_dataclass(pair)
+        return pytree.tree_leaves(pair(1, [2])), pytree.tree_map(lambda v: v + 1, pair(1, 2)).b
+
+    def hooked_everywhere() -> Any:
+        module, seen = importlib.import_module("torch.nn.modules.module"), []
+        handles = [
+            module.register_module_forward_pre_hook(lambda m, a: seen.append("before")),
+            module.register_module_forward_hook(lambda m, a, o: seen.append("after")),
+            module.register_module_parameter_registration_hook(lambda m, n, p: seen.append(n)),
+        ]
+        nn.Linear(1, 1)(torch.ones(1))
+        for handle in handles:
+            handle.remove()
+        return seen
+
+    def two_kinds_of_hooks() -> None:
+        layer = nn.Linear(1, 1)
+        layer.register_full_backward_hook(lambda *args: None)
+        layer.register_backward_hook(lambda *args: None)
+
+    def node_of_a_function() -> Any:
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.save_for_backward(x)
+                ctx.factor = 2
+                return x * 2
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return g * 2
+
+        node = Double.apply(torch.ones(1, requires_grad=True)).grad_fn
+        saved = [t.tolist() for t in node.saved_tensors]
+        return type(node).__name__, node.factor, saved, node.needs_input_grad
+
+    def own_parameter() -> Any:
+        layer = nn.Module()
+        layer.weight = nn.Parameter(torch.ones(2).as_subclass(Own))
+        return type(layer.weight).__name__, len(list(layer.parameters()))
+
+    def unwrapped(state: Any) -> Any:
+        utils = importlib.import_module("torch.nn.modules.utils")
+        utils.consume_prefix_in_state_dict_if_present(state, "module.")
+        return sorted(state.items())
 
     def pruned() -> Any:
         layer = nn.Linear(3, 1)

@@ -200,3 +200,30 @@ def test_functions_whose_names_files_have_too():
     assert torch.autograd.gradcheck(torch.sin, (x,))
     assert torch.nn.utils.weight_norm(torch.nn.Linear(2, 1)).weight_g.shape == (1, 1)
     """)
+
+
+def test_what_modules_list_is_there():
+    program = """if True:
+        import types, warnings
+        warnings.simplefilter("ignore")
+        from tensorplug import compat
+        compat.install()
+        import torch, torch.utils.data, torch.distributed, torch.fx, torch.optim
+        seen, lost = set(), []
+        def visit(module):
+            if module.__name__ in seen or module.__name__.count(".") > 2:
+                return
+            seen.add(module.__name__)
+            for name in dir(module):
+                value = getattr(module, name, lost)
+                if value is lost:
+                    lost.append(f"{module.__name__}.{name}")
+                elif isinstance(value, types.ModuleType) and value.__name__.startswith("torch."):
+                    visit(value)
+        visit(torch)
+        print(len(seen) > 50, lost)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True []\n"

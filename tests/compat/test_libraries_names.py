@@ -14,17 +14,8 @@ NAMES = Path(__file__).with_name("names.txt")
 
 #: Those that neither resolve nor refuse.
 MISSING = {
-    "there are no complex numbers of 16-bit parts": "torch.complex32",
-    "deprecated names of sparse products and types": """
-        torch.dsmm torch.sparse.DoubleTensor torch.sparse.FloatTensor torch.sparse.HalfTensor
-        torch.cuda.sparse
-    """,
-    "control flow of compiled graphs": "torch.while_loop",
-    "settings of a part that has another make": """
-        torch._tensor_str.PRINT_OPTS torch.profiler.profiler._default_schedule_fn
-        torch.backends.cuda.SDPAParams torch.backends.cuda.can_use_flash_attention
-        torch.cuda.reset_max_memory_allocated
-    """,
+    "deprecated types of sparse tensors": "torch.cuda.sparse",
+    "settings of a part that has another make": "torch.profiler.profiler._default_schedule_fn",
     "attributes of classes that refuse to be made": """
         torch.distributed.fsdp.FullyShardedDataParallel.optim_state_dict
         torch.distributed.fsdp.FullyShardedDataParallel.optim_state_dict_to_load
@@ -35,7 +26,6 @@ MISSING = {
         torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel.optim_state_dict
         torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel.optim_state_dict_to_load
         torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel.state_dict_type
-        torch.distributed.tensor.DTensor.from_local torch.export.Dim.AUTO
         torch.distributed.tensor.placement_types.Shard.local_shard_size_and_offset
     """,
 }

@@ -26,6 +26,7 @@ from tensorplug.core.dispatch import layers, overrides, resolution
 from tensorplug.core.tensor import printing
 from tensorplug.data.signals import signals_put_off
 from tensorplug.distributed.data_parallel import DistributedDataParallel
+from tensorplug.distributed.tensor.parallel import loss_parallel
 from tensorplug.fx import tracer
 from tensorplug.nn.attention import SDPBackend, sdpa_kernel
 from tensorplug.nn.hooks import global_hooks
@@ -147,6 +148,7 @@ MODES = {
     "profiler.profile.profile": tp.profiler.profile,
     "profiler.profile.record_function": lambda: tp.profiler.record_function("range"),
     "serialization.unpickling.safe_globals": lambda: tp.serialization.safe_globals([Watch]),
+    "distributed.tensor.parallel.loss._LossParallel": loss_parallel,
     "overrides.BaseTorchFunctionMode": tp.overrides.BaseTorchFunctionMode,
     "sparse.creation.check_sparse_tensor_invariants": tp.sparse.check_sparse_tensor_invariants,
     "utils.checkpoint._Setting": lambda: set_checkpoint_early_stop(False),

@@ -7,6 +7,7 @@ import pytest
 
 import tensorplug as tp
 from tensorplug.core.dispatch import call_cache
+from tensorplug.nn.ops.rnn import lstm_cell
 from tensorplug.plugin import KernelTable, derivative, hookimpl
 
 
@@ -168,3 +169,35 @@ def test_a_dimension_given_as_a_tensor_is_read_each_time(call):
     x = tp.arange(6.0).reshape(2, 3)
     for dim in (0, 1, 0, 1):
         assert call(x, tp.tensor(dim)).tolist() == call(x, dim).tolist()
+
+
+class Counting:
+    """Counts the calls of a kernel of a list, with two outputs."""
+
+    name = "counting"
+
+    def __init__(self):
+        self.calls = 0
+
+    @hookimpl
+    def tensorplug_kernels(self):
+        def lstm_cell(inputs):
+            self.calls += 1
+            return inputs[2] * 2, inputs[2] * 3
+
+        table = KernelTable("cpu", priority=1000)
+        table.add("lstm_cell", lstm_cell)
+        return table
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_kernel_of_several_outputs_runs_once_per_call(recorded):
+    inputs = [tp.ones(1, 4), tp.ones(1, 4), tp.ones(1, 1, requires_grad=recorded)]
+    counting = Counting()
+    tp.plugins.register(counting)
+    try:
+        for number in range(1, 5):
+            hidden, state = lstm_cell(inputs)
+            assert (hidden.item(), state.item(), counting.calls) == (2, 3, number)
+    finally:
+        tp.plugins.unregister("counting")

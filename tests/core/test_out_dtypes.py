@@ -1,10 +1,16 @@
-"""What dtypes ``out=`` takes of ops that return answers of yes or no, or indices: torch's."""
+"""What dtypes ``out=`` takes, of all ops: torch's. Those that convert, and those that do not."""
+
+import warnings
 
 import pytest
 
 import tensorplug as tp
+from tensorplug.core.dispatch.op_registry import get_op
+from tensorplug.core.dispatch.out_variants import run_out
+from tensorplug.testing import cases
 
 torch = pytest.importorskip("torch", reason="torch is what is compared with")
+from tests.ops.test_against_torch import RECORDS, counterpart, to_torch  # noqa: E402
 
 CALLS = {
     "any": lambda lib, x, out: lib.any(x, out=out),
@@ -40,3 +46,104 @@ def test_out(name):
     for of in DTYPES:
         for to in DTYPES:
             assert outcome(tp, name, of, to) == outcome(torch, name, of, to), f"{of} into {to}"
+
+
+# Ops of which it depends in torch on the form of the call, or that compute in another dtype there.
+OTHERS = {
+    "addbmm": "converts if the batch is empty",
+    "bernoulli": "complex numbers are refused by another error",
+    "cumprod": "bool is taken of 0-d tensors",
+    "cumsum": "bool is taken of 0-d tensors",
+    "fft_ifft": "of complex numbers it does not convert, of real ones it does",
+    "ldexp": "it does not convert where the exponent is of the input's dtype",
+    "linalg_lstsq": "the rank, an integer, is converted to anything",
+    "linalg_matrix_rank": "the rank, an integer, is converted to anything",
+    "logsumexp": "of complex numbers the imaginary part is dropped",
+    "lu": "pivots are written to bool as well, complex numbers to real ones",
+    "matrix_power": "some powers convert",
+    "nansum": "without dim it counts in the dtype of out",
+    "std": "complex numbers are taken of complex ones",
+    "var": "complex numbers are taken of complex ones",
+}
+INTO = ("bool", "int32", "float16", "float64", "complex64")
+
+
+def taken(function, args, kwargs, made):
+    """Return whether a call writes into tensors."""
+    try:
+        function(*args, **kwargs, out=made if len(made) > 1 else made[0])
+    except (RuntimeError, TypeError, IndexError, ValueError):
+        return False
+    return True
+
+
+def compared(record, dtype, ours, wrong):
+    """Compare which dtypes of each result the two libraries take; return how many there were."""
+    function, count = counterpart(record), 0
+    for sample in cases.samples_of(record, "cpu", dtype)[:1]:
+        args, kwargs = to_torch(sample.args), to_torch(sample.kwargs)
+        try:
+            results = function(*args, **kwargs)
+        except (RuntimeError, TypeError, IndexError, ValueError):
+            continue
+        results = results if isinstance(results, (tuple, list)) else (results,)
+        if not all(isinstance(result, torch.Tensor) for result in results):
+            continue
+        shapes = [tuple(result.shape) for result in results]
+        own = [str(result.dtype).rpartition(".")[2] for result in results]
+
+        def made(lib, names, shapes=shapes):
+            pairs = zip(shapes, names, strict=True)
+            return tuple(lib.empty(shape, dtype=getattr(lib, name)) for shape, name in pairs)
+
+        if not taken(function, args, kwargs, made(torch, own)):
+            continue  # it has no out=, or not for this form
+        for place in range(len(own)):
+            for name in INTO:
+                names = [*own[:place], name, *own[place + 1 :]]
+                theirs = taken(function, args, kwargs, made(torch, names))
+                count += 1
+                if taken(ours, sample.args, sample.kwargs, made(tp, names)) is not theirs:
+                    wrong.append(f"{record.op} of {dtype.name}: {name} for {own[place]}: {theirs}")
+    return count
+
+
+def table(dtypes):
+    wrong, count = [], 0
+    for record in RECORDS:
+        function = counterpart(record)
+        if record.op in OTHERS or type(function).__name__ == "method_descriptor":
+            continue
+        op = get_op(record.op)
+
+        def ours(*args, out, op=op, **kwargs):
+            return run_out(op, args, kwargs, out)
+
+        for dtype in dtypes:
+            if dtype in record.dtypes:
+                count += compared(record, dtype, ours, wrong)
+    return wrong, count
+
+
+def test_all_ops():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wrong, count = table((tp.float32, tp.int64))
+    assert not wrong, "\n".join(wrong)
+    assert count > 1500
+
+
+def test_a_planted_fault_is_found(monkeypatch):
+    from tensorplug.core.dispatch import out_variants
+
+    monkeypatch.delitem(out_variants._EXACT, get_op("mm"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = []
+        record = next(record for record in RECORDS if record.op == "mm")
+
+        def ours(*args, out, **kwargs):
+            return run_out(get_op("mm"), args, kwargs, out)
+
+        compared(record, tp.float32, ours, found)
+    assert found

@@ -335,7 +335,7 @@ def test_what_no_later_step_needs_is_freed():
         program = programs.Program()
         program.steps = [(key, place, (0,), ()), (key, place, (1,), ()), (key, place + 1, (2,), ())]
         program.result = 3
-        programs._settle(program, 1)
+        programs.settle(program, 1)
         assert program.run([np.zeros(3)]) is True
     finally:
         del kernels[place:]

@@ -1,6 +1,8 @@
 """What every process does for test_checkpoint.py."""
 
 import itertools
+import json
+import math
 import random
 import tempfile
 from pathlib import Path
@@ -32,12 +34,11 @@ def folder():
 
 
 def meshes():
-    """Return meshes of 1, 2 … processes, and of two dimensions if there are 4."""
+    """Return meshes of 1, 2 … processes, and of two dimensions."""
     size = dist.get_world_size()
     made = [dist.DeviceMesh("cpu", list(range(count))) for count in range(1, size + 1)]
-    if size == 4:
-        made.append(dist.init_device_mesh("cpu", (2, 2)))
-    return made
+    shapes = [(1, size), (size, 1), *([(2, 2)] if size == 4 else [])]
+    return made + [dist.init_device_mesh("cpu", shape) for shape in shapes]
 
 
 def check_tensors_are_divided_anew():
@@ -66,6 +67,10 @@ def check_tensors_are_divided_anew():
         state[f"of {dist.get_rank()}"] = tp.ones(1), dist.get_rank()
         dcp.save({**state, **extra, "plain": whole.clone()}, checkpoint_id=path)
         mine = f"of {dist.get_rank()}"
+        tensors = json.loads((path / ".metadata").read_text())["tensors"]
+        for name in ("nested.w", "plain"):  # each element once
+            elements = [math.prod(piece["shape"]) for piece in tensors[name]["parts"]]
+            assert sum(elements) == whole.numel(), case
         target = {
             mine: None,
             "step": 0,

@@ -42,29 +42,36 @@ def check_coalesced_collectives():
                 for i, s in enumerate(shapes)
             ]
 
-        op = rng.choice([dist.ReduceOp.SUM, dist.ReduceOp.MAX])
         together = [tp.stack(t) for t in zip(*everybody(give), strict=True)]
-        reduced = [t.sum(0).to(dtype) if op is dist.ReduceOp.SUM else t.amax(0) for t in together]
-        mine = give(rank)
-        if rng.random() < 0.5:
-            mine = [t.t().contiguous().t() if t.ndim == 2 else t for t in mine]
+        sums = [t.sum(0).to(dtype) for t in together]
+        expected = [
+            (dist.ReduceOp.SUM, sums),
+            (dist.ReduceOp.MAX, [t.amax(0) for t in together]),
+        ]
+        if dtype.is_floating_point:
+            expected.append((dist.ReduceOp.AVG, [t / size for t in sums]))
+            expected.append((dist._make_nccl_premul_sum(2.0), [t * 2 for t in sums]))
         late = rng.random() < 0.5
-        future = dist.all_reduce_coalesced(mine, op, async_op=late)
-        if late:
-            future.wait()
-        assert [t.tolist() for t in mine] == [t.tolist() for t in reduced], case
+        for op, reduced in expected:
+            mine = give(rank)
+            if rng.random() < 0.5:
+                mine = [t.t().contiguous().t() if t.ndim == 2 else t for t in mine]
+            future = dist.all_reduce_coalesced(mine, op, async_op=late)
+            if late:
+                future.wait()
+            assert [t.tolist() for t in mine] == [t.tolist() for t in reduced], case
+            mine = give(rank)
+            with dist._coalescing_manager(async_ops=late) as block:
+                for t in mine:
+                    assert dist.all_reduce(t, op) is None
+            if late:
+                block.wait()
+            assert [t.tolist() for t in mine] == [t.tolist() for t in reduced], case
         parts = [[tp.empty_like(t) for t in mine] for _ in range(size)]
         dist.all_gather_coalesced(parts, give(rank))
         assert [[t.tolist() for t in p] for p in parts] == [
             [t.tolist() for t in p] for p in everybody(give)
         ]
-        mine = give(rank)
-        with dist._coalescing_manager(async_ops=late) as block:
-            for t in mine:
-                assert dist.all_reduce(t, op) is None
-        if late:
-            block.wait()
-        assert [t.tolist() for t in mine] == [t.tolist() for t in reduced], case
     with (
         pytest.raises(ValueError, match="open already"),
         dist._coalescing_manager(),
@@ -76,6 +83,78 @@ def check_coalesced_collectives():
         "has shapes [(2,)], this process's tensors [(3,)]",
         lambda: dist.all_gather_coalesced([[tp.ones(2)]] * size, [tp.ones(3)]),
     )
+
+
+def check_collectives_of_groups():
+    """Groups, roots by either rank, parts of unequal size: each member gets what it should."""
+    world, me = dist.get_world_size(), dist.get_rank()
+    for case in range(3 * CASES):
+        rng = random.Random(case)
+        members = sorted(rng.sample(range(world), rng.randint(1, world)))
+        group = dist.new_group(members)
+        # with and without a comparison of what all are about to do
+        dist.set_debug_level(dist.DebugLevel.DETAIL if rng.random() < 0.5 else dist.DebugLevel.OFF)
+        if me not in members:
+            t = tp.full((2,), float(me))
+            assert dist.all_reduce(t, group=group) is None
+            assert t.tolist() == [me, me]
+            continue
+        size, rank = len(members), members.index(me)
+        root = rng.randrange(size)
+        src, dst = ({"src": members[root]}, {"dst": members[root]})
+        if rng.random() < 0.5:
+            src, dst = {"group_src": root}, {"group_dst": root}
+        # how many rows each gives to each
+        counts = [[rng.randint(0, 3) for _ in range(size)] for _ in range(size)]
+
+        def rows(giver, taker, counts=counts):
+            return drawn(counts[giver][taker], 2, seed=10 * giver + taker)
+
+        def own(giver):
+            return drawn(3, seed=giver)
+
+        everybody = [own(r) for r in range(size)]
+        t = own(rank)
+        dist.broadcast(t, group=group, **src)
+        same([t], [own(root)])
+        t = own(rank)
+        dist.reduce(t, group=group, **dst)
+        same([t], [sum(everybody) if rank == root else own(rank)])
+        got = [tp.empty_like(t) for _ in range(size)] if rank == root else None
+        dist.gather(own(rank), got, group=group, **dst)
+        same(got or [], everybody if rank == root else [])
+        t = tp.empty(3, dtype=tp.float64)
+        dist.scatter(t, everybody if rank == root else None, group=group, **src)
+        same([t], [own(rank)])
+        got = [tp.empty(counts[r][0], 2, dtype=tp.float64) for r in range(size)]
+        dist.all_gather(got, rows(rank, 0), group=group)
+        same(got, [rows(r, 0) for r in range(size)])
+        taken = [counts[r][rank] for r in range(size)]
+        got = tp.empty(sum(taken), 2, dtype=tp.float64)
+        given = tp.cat([rows(rank, r) for r in range(size)])
+        dist.all_to_all_single(got, given, taken, counts[rank], group=group)
+        same([got], [tp.cat([rows(r, rank) for r in range(size)])])
+        got = [tp.empty(count, 2, dtype=tp.float64) for count in taken]
+        dist.all_to_all(got, [rows(rank, r) for r in range(size)], group=group)
+        same(got, [rows(r, rank) for r in range(size)])
+        t = tp.empty(3, dtype=tp.float64)
+        dist.reduce_scatter(t, [own(rank) * (r + 1) for r in range(size)], group=group)
+        same([t], [sum(everybody) * (rank + 1)])
+        said = [f"from {me}" * me, me] if rank == root else [None, None]
+        dist.broadcast_object_list(said, group=group, **src)
+        assert said == [f"from {members[root]}" * members[root], members[root]]
+        heard = [None] * size if rank == root else None
+        dist.gather_object({"rank": me}, heard, group=group, **dst)
+        assert heard == ([{"rank": m} for m in members] if rank == root else None)
+        if size > 1:
+            after, before = (rank + 1) % size, (rank - 1) % size
+            work = dist.isend(own(rank), group=group, group_dst=after)
+            t = tp.empty(3, dtype=tp.float64)
+            assert dist.recv(t, members[before], group=group) == members[before]
+            work.wait()
+            same([t], [own(before)])
+        dist.destroy_process_group(group)
+    dist.set_debug_level(dist.DebugLevel.OFF)
 
 
 def check_profiles_have_collectives():
@@ -120,6 +199,40 @@ def check_groups_are_split():
         ([[0], []], "cannot be empty"),
     ):
         raises(ValueError, words, lambda ranks=ranks: dist.split_group(split_ranks=ranks))
+
+
+def check_groups_that_only_their_members_make():
+    """Members alone call it, so often as they like; what all make afterwards is found by all."""
+    size, rank = dist.get_world_size(), dist.get_rank()
+    for _ in range(rank):  # by each a different number of times
+        alone = dist.new_group([rank], use_local_synchronization=True)
+        assert dist.get_process_group_ranks(alone) == [rank]
+    none = dist.new_group([(rank + 1) % size], use_local_synchronization=True)
+    assert none is dist.GroupMember.NON_GROUP_MEMBER
+    for group in (
+        dist.new_group(list(range(size)), use_local_synchronization=True),
+        dist.new_group(list(range(size))),
+    ):
+        t = tp.tensor(float(rank))
+        dist.all_reduce(t, group=group)
+        assert t.item() == sum(range(size))
+    upper = list(range(size // 2, size))
+    group = dist.new_group(upper)
+    if rank in upper:  # the parts of a group that the others are not in
+        own, parts = dist.new_subgroups(1, group)
+        assert dist.get_process_group_ranks(own) == [rank]
+        assert len(parts) == len(upper)
+    else:
+        raises(ValueError, "must not exceed", lambda: dist.new_subgroups(1, group))
+    own, parts = dist.new_subgroups(1)
+    assert (dist.get_process_group_ranks(own), len(parts)) == ([rank], size)
+    count = dist.get_pg_count()
+    for _ in range(3):  # of the same ranks: one group
+        t = functional.all_reduce(tp.tensor(float(rank)), "sum", list(range(size)))
+        assert t.item() == sum(range(size))
+        t = functional.all_reduce(tp.tensor(float(rank)), "sum", [[r] for r in range(size)])
+        assert t.item() == rank
+    assert dist.get_pg_count() == count + 2
 
 
 def derivative(function, input, weights):

@@ -33,6 +33,9 @@ def part(batch):
 
 def same(ours, theirs, tolerance=1e-12):
     for mine, other in zip(ours, theirs, strict=True):
+        assert mine.shape == other.shape
+        if not mine.numel():
+            continue
         difference = float((mine.detach() - other.detach()).abs().max())
         assert difference <= tolerance * max(1.0, float(other.detach().abs().max())), difference
 
@@ -120,9 +123,10 @@ def train_as_drawn(case):
     fixed = rng.sample(range(3), 2)
     for step in range(4):
         micro = rng.choice([1, 1, 2])
-        to_none = rng.random() < 0.7
+        to_none, kept = rng.random() < 0.7, rng.random() < 0.2  # or what is there is added to
         for optimizer in (theirs, ours):
-            optimizer.zero_grad(set_to_none=to_none)
+            if not kept:
+                optimizer.zero_grad(set_to_none=to_none)
         for number in range(micro):
             batch = drawn(4 * size, 6, seed=1000 * case + 10 * step + number)
             # by process: what each uses
@@ -175,9 +179,20 @@ def check_a_hook_sees_the_gradient_of_its_process():
 
 
 def check_gradients_wait_for_the_last_micro_batch():
+    for views in (False, True):  # and what earlier passes have left is added to
+        model = DistributedDataParallel(network(), gradient_as_bucket_view=views)
+        reference = network()
+        for step in range(4):
+            for each, batch in (
+                (model, part(drawn(8, 6, seed=step))),
+                (reference, drawn(8, 6, seed=step)),
+            ):
+                each(batch).square().mean().backward()
+            same([p.grad for p in model.parameters()], [p.grad for p in reference.parameters()])
     model = DistributedDataParallel(network())
     reference = network()
     batches = [drawn(8, 6, seed=seed) for seed in range(3)]
+    model(part(batches[0]))  # no backward pass comes of it
     with model.no_sync():
         for batch in batches[:2]:
             model(part(batch)).square().mean().backward()
@@ -187,6 +202,76 @@ def check_gradients_wait_for_the_last_micro_batch():
     model(part(batches[2])).square().mean().backward()
     sum(reference(batch).square().mean() for batch in batches).backward()
     same([p.grad for p in model.parameters()], [p.grad for p in reference.parameters()])
+
+
+class Ordered(nn.Module):
+    """Layers that each process uses in another order, of two dtypes; the gradients come in that order."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(
+            [nn.Linear(3, 3, bias=False, dtype=(tp.float32, tp.float64)[i % 2]) for i in range(6)]
+        )
+
+    def forward(self, x):
+        order = list(range(6))
+        random.Random(dist.get_rank()).shuffle(order)
+        for i in order:
+            x = self.layers[i](x.to(self.layers[i].weight.dtype)).cos()
+        return x.double()
+
+
+def check_buckets_are_the_same_in_all_processes():
+    """Whatever the order in which gradients come here and there; and none waits for a later one."""
+    for cap in (1e-5, 1e-4, None):
+        model = DistributedDataParallel(Ordered(), bucket_cap_mb=cap)
+        parameters = list(model.parameters())
+        for step in range(3):  # from the second on in the first process's order
+            model.zero_grad()
+            model(drawn(4, 3, seed=step)).sum().backward()
+            alone = copy.deepcopy(model.module)
+            alone.zero_grad()
+            alone(drawn(4, 3, seed=step)).sum().backward()
+            for mine, own in zip(parameters, alone.parameters(), strict=True):
+                total = own.grad.clone()
+                dist.all_reduce(total)
+                same([mine.grad], [total / dist.get_world_size()], 1e-6)
+            alike([p.grad for p in parameters])
+            buckets = model.reducer.buckets
+            assert len(buckets) == (6 if cap == 1e-5 else 3 if cap else 2)
+            everybody = [None] * dist.get_world_size()
+            dist.all_gather_object(everybody, [list(b.indices) for b in buckets])
+            assert all(other == everybody[0] for other in everybody)
+            if step == 0:
+                last = [min(b.indices) for b in buckets]  # they come from the last to the first
+                assert last == sorted(last, reverse=True)
+
+
+def check_some_of_the_processes_train():
+    """Groups, one whose first is not the world's: its values and buffers count, its size divides."""
+    size, rank = dist.get_world_size(), dist.get_rank()
+    for members in (list(range(size)), list(range(size // 2, size))):
+        group = dist.new_group(members)
+        if rank in members:
+            train_some(members, group, rank)
+
+
+def train_some(members, group, rank):
+    module = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4)).double()
+    module[1].running_mean.fill_(rank)
+    with tp.no_grad():
+        module[0].weight.fill_(rank)
+    model = DistributedDataParallel(module, process_group=group, broadcast_buffers=False)
+    assert module[1].running_mean.tolist() == [float(members[0])] * 4
+    assert module[0].weight[0, 0].item() == members[0]
+    own = copy.deepcopy(module)
+    batch = drawn(4, 6, seed=rank)
+    for each in (model, own):
+        each(batch).square().mean().backward()
+    for mine, other in zip(model.parameters(), own.parameters(), strict=True):
+        total = other.grad.clone()
+        dist.all_reduce(total, group=group)
+        same([mine.grad], [total / len(members)])
 
 
 def check_a_parameter_without_gradient_is_named():
@@ -365,6 +450,9 @@ def check_uneven_inputs():
         if rank == size - 1:  # in its last iteration it was alone
             expected = float(size) / (size if initial else 1)
             assert model.module.weight.grad.tolist() == [[expected] * 3]
+        model.zero_grad()  # afterwards the divisor is that of all again
+        (model(tp.ones(1, 3, dtype=tp.float64)).sum() * (rank + 1)).backward()
+        assert model.module.weight.grad.tolist() == [[(size + 1) / 2] * 3]
     # several that join together
     model = DistributedDataParallel(network())
     optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=tp.optim.Adam, lr=1e-2)

@@ -9,7 +9,7 @@ import tensorplug as tp
 import tensorplug.distributed as dist
 from tensorplug import nn
 from tensorplug.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
-from tensorplug.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from tensorplug.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from tensorplug.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -118,6 +118,95 @@ def check_programs_that_are_drawn():
             if rng.random() < 0.3:
                 with tp.no_grad():
                     same([model(batch)], [reference(batch)])
+
+
+class Layer(nn.Module):
+    """Sees in which dtype its input comes; one parameter is never used."""
+
+    def __init__(self, inputs, outputs, used):
+        super().__init__()
+        self.weight = nn.Parameter(drawn(outputs, inputs, seed=inputs, dtype=tp.float32))
+        self.rows = nn.Parameter(drawn(2, 3, outputs, seed=outputs, dtype=tp.float32))
+        self.idle = nn.Parameter(tp.ones(3, 2), requires_grad=not used)
+
+    def forward(self, x):
+        self.seen, self.held = x.dtype, self.weight.dtype
+        x = x.to(self.weight.dtype) @ self.weight.t()
+        return (x.tanh()[:, None, None] * self.rows).sum((1, 2))
+
+
+def check_options_that_are_drawn():
+    """Meshes, dimensions, dtypes and modules that are divided together: gradients of the whole batch."""
+    size, widths = dist.get_world_size(), [(5, 4), (4, 7), (7, 2)]
+    for case in range(2 * CASES):
+        rng = random.Random(case)
+        used = rng.random() < 0.5
+        reference = nn.Sequential(*[Layer(*sizes, used) for sizes in widths]).double()
+        model = nn.Sequential(*[Layer(*sizes, used) for sizes in widths])
+        model.load_state_dict(reference.state_dict())
+        mesh = rng.choice([None, (size,), (1, size), (size, 1)])
+        if mesh is not None:
+            mesh = dist.init_device_mesh("cpu", mesh)
+        numbers = {p.shape: rng.randrange(p.ndim) for p in model.parameters()}
+        narrow = rng.choice([None, None, tp.float16, tp.bfloat16])
+        policy = MixedPrecisionPolicy(
+            rng.choice([None, tp.float64]),
+            narrow or rng.choice([None, tp.float64]),
+            rng.choice([None, tp.float64, tp.float32]),
+            rng.random() < 0.5,
+        )
+        ignored = {model[2].weight} if rng.random() < 0.3 else set()
+        after = rng.choice([None, True, False])
+        options = {
+            "mesh": mesh,
+            "mp_policy": policy,
+            "ignored_params": ignored,
+            "reshard_after_forward": after,
+            "shard_placement_fn": lambda p, numbers=numbers: Shard(numbers[p.shape]),
+        }
+        if rng.random() < 0.3:
+            fully_shard([model[0], model[1]], **options)
+        else:
+            fully_shard(model[0], **options)
+        fully_shard(model, **options)
+        for name, parameter in model.named_parameters():
+            if parameter in ignored:
+                assert not isinstance(parameter, DTensor)
+            else:
+                assert parameter.placements[-1] == Shard(numbers[parameter.full_shape]), name
+        passes = rng.choice([1, 2])
+        for number in range(passes):  # gradients of both are added up
+            batch = drawn(4 * size, 5, seed=10 * case + number)
+            out = model(part(batch).float())
+            if policy.output_dtype is not None:
+                assert out.dtype is policy.output_dtype
+            param = policy.param_dtype or tp.float32
+            assert model[0].held is param
+            if policy.param_dtype is not None:
+                assert model[0].seen is (param if policy.cast_forward_inputs else tp.float32)
+            kept = model[0]._fsdp_state.group.parameters[0].whole.numel()
+            assert bool(kept) == (after is False), (case, after)
+            out.double().square().mean().backward()
+            reference(batch).square().mean().backward()
+            for divided in model.modules():
+                if isinstance(divided, FSDPModule):
+                    held = [p.whole.numel() for p in divided._fsdp_state.group.parameters]
+                    assert held == [0] * len(held), case  # nothing of the wholes is left
+        tolerance = 2e-2 if narrow is not None else 1e-4
+        for (name, mine), other in zip(
+            model.named_parameters(), reference.parameters(), strict=True
+        ):
+            if "idle" in name:
+                assert mine.grad is None
+                continue
+            gradient = mine.grad
+            if mine in ignored:  # each process has that of its part of the batch
+                dist.all_reduce(gradient)
+                gradient = gradient / size
+            else:
+                gradient = gradient.full_tensor()
+            assert gradient.dtype is tp.float32
+            same([gradient.double()], [other.grad], tolerance)
 
 
 def check_each_process_has_a_part():
@@ -393,3 +482,190 @@ def check_sequences_that_are_divided():
         "should have same length",
         lambda: PrepareModuleInput(input_layouts=Shard(0)),
     )
+
+
+def placed(rng, ndim, partial):
+    choices = [Replicate(), *[Shard(dim) for dim in range(ndim)], Shard(-1)]
+    return rng.choice(choices + [Partial(partial)] * 2 if partial else choices)
+
+
+def parts(whole, mesh, placements):
+    """Return a tensor that is divided so: of summands each process has another, with that reduction."""
+    for number, placement in enumerate(placements):
+        if placement.is_partial():
+            size, rank = mesh.size(number), mesh.get_local_rank(number)
+            if placement.reduce_op == "sum":
+                shares = drawn(size, *whole.shape, seed=number)
+                shares[0] += whole - shares.sum(0)
+            elif placement.reduce_op == "avg":
+                shares = drawn(size, *whole.shape, seed=number)
+                shares[0] += (whole - shares.mean(0)) * size
+            else:
+                below = drawn(size, *whole.shape, seed=number).abs()
+                below[size - 1] = 0
+                shares = whole - below if placement.reduce_op == "max" else whole + below
+            whole = shares[rank]
+    return whole
+
+
+def check_tensors_are_divided_anew():
+    """Placements × placements × shapes × meshes: parts as if divided so at once, gradients as before."""
+    size = dist.get_world_size()
+    meshes = [(size,), (size, 1), (1, size)] + ([(2, size // 2)] if size > 2 else [])
+    for case in range(10 * CASES):
+        rng = random.Random(case)
+        mesh = dist.init_device_mesh("cpu", rng.choice(meshes))
+        shape = [rng.choice([1, 2, 3, 5, 8]) for _ in range(rng.choice([1, 2, 3]))]
+        partial = rng.choice([None, "sum", "avg", "max", "min"])
+        given = [placed(rng, len(shape), partial) for _ in range(mesh.ndim)]
+        wanted = [
+            now if now.is_partial() and rng.random() < 0.3 else placed(rng, len(shape), None)
+            for now in given
+        ]
+        whole, before = drawn(*shape, seed=case), [g.of(len(shape)) for g in given]
+        rest = [Replicate() if p.is_partial() else p for p in given]
+        summand = parts(whole, mesh, given)
+        local = distribute_tensor(summand, mesh, rest, src_data_rank=None).to_local()
+        local.requires_grad_()
+        divided = DTensor.from_local(local, mesh, given, shape=shape)
+        moved = divided.redistribute(mesh, wanted)
+        assert moved.placements == tuple(w.of(len(shape)) for w in wanted)
+        assert moved.full_shape == divided.full_shape == tp.Size(shape)
+        same([divided.full_tensor()], [whole])
+        same([moved.full_tensor()], [whole])
+        # the part is what this process would have had at once, where nothing is left of summands
+        if not any(w.is_partial() for w in wanted):
+            expected = distribute_tensor(whole, mesh, wanted, src_data_rank=None)
+            same([moved.to_local()], [expected.to_local()])
+            assert moved.extents() == expected.extents()
+        # the whole's gradient, as it lies at the end, comes back as the tensor lay
+        differs = [a != b.of(len(shape)) for a, b in zip(before, wanted, strict=True)]
+        changed = [g.reduce_op for g, d in zip(given, differs, strict=True) if d and g.is_partial()]
+        weights = drawn(*shape, seed=case + 1)
+        lies = [Replicate() if w.is_partial() else w for w in wanted]
+        mine = distribute_tensor(weights, mesh, lies, src_data_rank=None).to_local()
+        loss = (moved.to_local() * mine).sum()
+        if {"max", "min"} & set(changed):
+            raises(NotImplementedError, "derivative of Partial", loss.backward)
+            continue
+        loss.backward()
+        expected = distribute_tensor(weights, mesh, rest, src_data_rank=None).to_local()
+        for number, d in enumerate(differs):
+            if d and given[number].is_partial() and given[number].reduce_op == "avg":
+                expected = expected / mesh.size(number)
+        same([local.grad], [expected])
+    mesh = dist.init_device_mesh("cpu", (size,))
+    rows = distribute_tensor(tp.ones(4), mesh, [Shard(0)])
+    to = rows.redistribute
+    raises(RuntimeError, "redistributing to Partial", lambda: to(placements=[Partial()]))
+    raises(ValueError, "same length", lambda: to(placements=[Shard(0)] * 2))
+    raises(IndexError, "of a tensor of 1 dimensions", lambda: to(placements=[Shard(1)]))
+    raises(RuntimeError, "placements is needed", to)
+    other = dist.init_device_mesh("cpu", (size,))
+    raises(NotImplementedError, "Cross device mesh", lambda: to(other, [Replicate()]))
+    leaf = distribute_tensor(tp.ones(3, requires_grad=True), mesh, [Replicate()])
+    halves = leaf.redistribute(
+        placements=[Shard(0)], forward_dtype=tp.float16, backward_dtype=tp.float64
+    )
+    assert halves.dtype is tp.float16
+    halves.to_local().sum().backward()
+    assert leaf.grad.dtype is tp.float32
+    assert leaf.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def check_parts_of_any_length():
+    """Where nobody knows how long the parts are, the processes tell each other: forward and back."""
+    from tensorplug.distributed.tensor.exchanges import redistributed, whole as brought
+
+    size, rank = dist.get_world_size(), dist.get_rank()
+    for lengths in ([3] * size, [*range(size, 0, -1)], [*range(size)], [4, *[0] * (size - 1)]):
+        for dim in (0, 1, -1):
+            pieces = [drawn(2, 2, 2, seed=r).movedim(dim, 0)[:1] for r in range(size)]
+            pieces = [
+                p.repeat(n, 1, 1).movedim(0, dim) for p, n in zip(pieces, lengths, strict=True)
+            ]
+            everything = tp.cat(pieces, dim)
+            weights = drawn(*everything.shape, seed=9)
+            for bring, factor in (
+                (lambda x, d=dim: redistributed(x, Shard(d), Replicate(), None), 1),
+                (lambda x, d=dim: brought(x, Shard(d), None, True), size),
+            ):
+                mine = pieces[rank].clone().requires_grad_()
+                (bring(mine) * weights).sum().backward()
+                same([bring(mine)], [everything])
+                same([mine.grad], [weights.split(lengths, dim)[rank] * factor])
+
+
+def check_losses_of_logits_divided_by_classes():
+    """Shapes × weights × reductions × meshes: losses and gradients of the whole logits."""
+    from tensorplug.distributed.tensor.parallel import loss_parallel
+
+    size = dist.get_world_size()
+    cross_entropy = nn.functional.cross_entropy
+    for case in range(4 * CASES):
+        rng = random.Random(case)
+        classes = rng.choice([1, 2, 5, 8])
+        shape = [(classes,), (6, classes), (6, classes, 4)][rng.choice([0, 1, 1, 2, 2])]
+        dim = min(1, len(shape) - 1)
+        mesh, placements = dist.init_device_mesh("cpu", (size,)), [Shard(dim)]
+        if len(shape) > 1 and rng.random() < 0.5:
+            mesh = dist.init_device_mesh("cpu", rng.choice([(1, size), (size, 1)]))
+            others = [Replicate(), *[Shard(i) for i in range(len(shape)) if i != dim]]
+            placements = [rng.choice(others), Shard(dim)]
+            if rng.random() < 0.5:
+                placements.reverse()
+        lies = [Replicate() if p.is_shard(dim) else p for p in placements]
+        lies = [Shard(p.dim - 1) if p.is_shard() and p.dim > dim else p for p in lies]
+        divided = any(p.is_shard() for p in lies)
+        reduction = rng.choice(["none", "sum"] if divided else ["none", "sum", "mean", "mean"])
+        whole = (drawn(*shape, seed=case) * 30).requires_grad_()
+        sizes = [n for i, n in enumerate(shape) if i != dim]
+        target = tp.randint(0, classes, sizes, generator=tp.Generator().manual_seed(case))
+        options = {
+            "weight": rng.choice([None, drawn(classes, seed=1).abs()]),
+            "ignore_index": rng.choice([-100, 0]) if classes > 1 else -100,
+            "reduction": reduction,
+        }
+        logits = distribute_tensor(whole, mesh, placements)
+        given = distribute_tensor(target, mesh, lies) if divided else target
+        with loss_parallel():
+            loss = cross_entropy(logits, given, **options)
+            assert isinstance(loss, DTensor)
+            everything = loss.full_tensor()
+        expected = cross_entropy(whole, target, **options)
+        if bool(expected.isnan().any()):  # nothing but what is ignored
+            assert everything.isnan().tolist() == expected.isnan().tolist()
+            continue
+        same([everything], [expected])
+        weights = drawn(*expected.shape, 1, seed=3)[..., 0]
+        (everything * weights).sum().backward()
+        (expected * weights).sum().backward()
+        same([logits.like(logits.grad).full_tensor()], [whole.grad])
+    mesh = dist.init_device_mesh("cpu", (size,))
+    tp.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 5)).double()
+    reference = copy.deepcopy(model)
+    plan = {
+        "0": ColwiseParallel(output_layouts=Replicate()),
+        "2": ColwiseParallel(use_local_output=False),
+    }
+    parallelize_module(model, mesh, plan)
+    target = tp.tensor([0, 4, 2, 1])
+    with loss_parallel():
+        nn.CrossEntropyLoss()(model(drawn(4, 3)), target).backward()
+    nn.CrossEntropyLoss()(reference(drawn(4, 3)), target).backward()
+    for mine, other in zip(model.parameters(), reference.parameters(), strict=True):
+        same([mine.like(mine.grad).full_tensor()], [other.grad])
+    logits = distribute_tensor(drawn(4, 5), mesh, [Shard(1)])
+    rows = distribute_tensor(drawn(4, 5), mesh, [Shard(0)])
+    with loss_parallel():
+        raises(ValueError, "plain tensor", lambda: cross_entropy(drawn(4, 5), target))
+        raises(ValueError, "exactly one mesh dim", lambda: cross_entropy(rows, target))
+        raises(
+            NotImplementedError,
+            "label_smoothing",
+            lambda: cross_entropy(logits, target, label_smoothing=0.1),
+        )
+        raises(NotImplementedError, "probabilities", lambda: cross_entropy(logits, drawn(4, 5)))
+        assert tp.ones(3).sum().item() == 3
+    assert cross_entropy(drawn(4, 5), target).ndim == 0

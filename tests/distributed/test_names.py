@@ -42,7 +42,7 @@ REASONS = {
     "device_mesh": {},
     "tensor": {DTENSOR: "distribute_module empty full ones rand randn zeros"},
     "tensor.placement_types": {},
-    "tensor.parallel": {DTENSOR: "loss_parallel"},
+    "tensor.parallel": {},
     "checkpoint": {
         PLANS: (
             "DefaultLoadPlanner DefaultSavePlanner LoadPlan LoadPlanner ReadItem SavePlan SavePlanner "

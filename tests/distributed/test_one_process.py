@@ -277,6 +277,80 @@ def test_worlds_that_cannot_be_found(join, scheme, monkeypatch):
     assert not dist.is_initialized()
 
 
+@pytest.mark.parametrize(
+    ("given", "environment", "place"),
+    [
+        ({"init_method": "tcp://host:7", "rank": 1, "world_size": 2}, {}, (1, 2, "host", 7)),
+        ({"init_method": "tcp://host:7?rank=1&world_size=2"}, {}, (1, 2, "host", 7)),
+        ({"init_method": "tcp://host:7?rank=0&world_size=2", "rank": 1}, {}, (1, 2, "host", 7)),
+        ({}, {"RANK": "1", "WORLD_SIZE": "2", "MASTER_PORT": "7"}, (1, 2, "", 7)),
+        ({"rank": 1}, {"RANK": "0", "WORLD_SIZE": "2", "MASTER_PORT": "7"}, (1, 2, "", 7)),
+        ({"init_method": "env://?rank=1"}, {"WORLD_SIZE": "2", "MASTER_PORT": "7"}, (1, 2, "", 7)),
+        ({}, {"RANK": "0", "WORLD_SIZE": "1"}, (0, 1, "", 0)),
+    ],
+)
+def test_where_a_world_meets(given, environment, place, monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    seen = []
+
+    class Backend(Loopback):
+        def launched(self):
+            return None
+
+        def connect(self, rendezvous):
+            seen.append((rendezvous.rank, rendezvous.size, rendezvous.address, rendezvous.port))
+            raise KeyError("far enough")
+
+    record = plugins.register(Plugin(Backend()))
+    try:
+        with pytest.raises(KeyError, match="far enough"):
+            dist.init_process_group("loopback", **given)
+    finally:
+        plugins.unregister(record.name)
+    assert seen == [place]
+
+
+def test_groups_make_one_communicator_where_one_serves_two_device_types():
+    class Both(Loopback):
+        device_types = frozenset(["cpu", "meta"])
+
+        def connect(self, rendezvous):
+            return communicator
+
+    class Counting(Alone):
+        def __init__(self):
+            self.made, self.closed = [], 0
+
+        def subgroup(self, ranks, key):
+            self.made.append(Counting())
+            return self.made[-1]
+
+        def close(self):
+            self.closed += 1
+
+    communicator = Counting()
+    record = plugins.register(Plugin(Both()))
+    try:
+        dist.init_process_group("loopback")
+        for make in (
+            lambda: dist.new_group([0]),
+            lambda: dist.split_group(split_ranks=[[0]]),
+            lambda: dist.new_group([0], use_local_synchronization=True),
+        ):
+            communicator.made.clear()
+            group = make()
+            assert set(group._communicators) == {"cpu", "meta"}
+            assert set(group._communicators.values()) == set(communicator.made)
+            assert len(communicator.made) == 1
+        dist.destroy_process_group()
+        assert communicator.closed == 1
+    finally:
+        plugins.unregister(record.name)
+
+
 # --- the conformance suite, on a backend that is right and on some that are not ---
 
 

@@ -68,11 +68,34 @@ def test_programs_that_are_drawn(kind, tmp_path):
         rng = random.Random(program)
         folder = tmp_path / str(program)
         folder.mkdir()
-        mine, other = made(dist, kind, folder), made(theirs, kind, folder)
+        both = [(made(dist, kind, folder), made(theirs, kind, folder))]
+        if kind == "file":  # what one writes the other reads
+            both.append((made(dist, kind, folder), made(theirs, kind, folder)))
         for step in range(25):
             name, arguments = drawn(rng, kind)
+            mine, other = rng.choice(both)
             ours, its = called(mine, name, arguments), called(other, name, arguments)
             assert ours == its, (program, step, name, arguments)
+
+
+@pytest.mark.parametrize("kind", ["tcp", "file", "prefix"])
+def test_what_several_see_is_one_store(kind, tmp_path):
+    """Programs of all methods, by two that share a store: each step gives what a store in memory gives."""
+    for program in range(10 * PROGRAMS):
+        rng = random.Random(program)
+        folder = tmp_path / str(program)
+        folder.mkdir()
+        first, model = made(dist, kind, folder), dist.HashStore()
+        both = [first, made(dist, "file", folder) if kind == "file" else first.clone()]
+        model.set_timeout(timedelta(0))
+        for store in both:
+            store.set_timeout(timedelta(0))
+        for step in range(25):
+            name, arguments = drawn(rng, "all")
+            store = rng.choice(both)
+            ours, expected = called(store, name, arguments), called(model, name, arguments)
+            assert ours == expected, (program, step, name, arguments)
+            assert sorted(store.list_keys()) == sorted(model.list_keys())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -107,6 +130,13 @@ def test_whoever_waits_is_told(tmp_path):
         setting.start()
         assert store.get("late") == b"value"
         setting.join()
+        pushing = threading.Thread(target=lambda other=other: other.queue_push("line", "value"))
+        pushing.start()
+        assert store.queue_pop("line") == b"value"
+        pushing.join()
+        store.set_timeout(timedelta(0))
+        with pytest.raises(dist.DistStoreError, match="wait timeout"):
+            store.queue_pop("line")
 
 
 def test_a_master_waits_for_its_workers():
@@ -125,8 +155,33 @@ store.queue_push("q", b"\\x00\\xff")
         store.wait(["nothing"], timedelta(seconds=0.01))
     with pytest.raises(dist.DistNetworkError, match="cannot listen"):
         dist.TCPStore("localhost", store.port, is_master=True)
+    with pytest.raises(dist.DistStoreError, match="init/all"):  # the other does not come
+        dist.TCPStore("localhost", 0, 2, is_master=True, timeout=timedelta(seconds=0.01))
     with pytest.raises(dist.DistNetworkError, match="nobody listens"):
         dist.TCPStore("localhost", 1, timeout=timedelta(seconds=0))
+
+
+def test_a_file_is_for_one_at_a_time(tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    store = dist.FileStore(str(tmp_path / "store"), 2)
+    with (
+        store._locked(),
+        (tmp_path / "store").open() as file,
+        pytest.raises(BlockingIOError),
+    ):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_worlds_meet_one_after_the_other_by_one_store():
+    from tensorplug.distributed.rendezvous import meeting_point
+
+    store = dist.HashStore()
+    store.set_timeout(timedelta(0))
+    for _ in range(2):
+        with pytest.raises(dist.DistStoreError, match="at"):  # before the first has said where
+            meeting_point(store, 1, 3)
+        there = meeting_point(store, 0, 3)
+        assert meeting_point(store, 2, 3) == there
 
 
 def test_addresses_lead_to_stores(tmp_path, monkeypatch):

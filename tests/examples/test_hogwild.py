@@ -13,9 +13,8 @@ def test_two_processes_train_one_network():
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr
     found = re.match(r"test accuracy ([\d.]+)% after 4 epochs of 2 processes", run.stdout)
-    assert (
-        float(found[1]) > 70
-    )  # the main process, which takes no step, has 10 % without the others
+    # The main process, which takes no step, has 10 % without the others.
+    assert float(found[1]) > 70
 
 
 def test_no_processes_is_an_error():

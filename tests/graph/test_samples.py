@@ -65,9 +65,8 @@ def compare(record):
             tp.manual_seed(1)
             try:
                 wanted = op.call(*given[0], **given[1])
-            except (
-                RuntimeError
-            ):  # other data does not fit, such as a matrix that has to be definite
+            except RuntimeError:
+                # Other data does not fit, such as a matrix that has to be definite.
                 continue
             tp.manual_seed(1)
             same(wanted, graph(*cases.tensors_in(again)))

@@ -110,7 +110,8 @@ def test_classifiers(name, classes):
     if options and (name, classes) != (
         "lda",
         2,
-    ):  # whose scores skl2onnx writes doubled before the sigmoid
+    ):
+        # Whose scores skl2onnx writes doubled before the sigmoid.
         expected = model.predict_proba(x)
         np.testing.assert_allclose(scores.detach().numpy(), expected, rtol=1e-3, atol=2e-5)
 

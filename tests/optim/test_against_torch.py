@@ -131,9 +131,8 @@ def test_fifty_steps_end_where_torch_ends(name, options, how):
 
 
 OPTIMIZERS = [name for name in tp.optim.__all__ if name[0].isupper() and name != "Optimizer"]
-DENSE = sorted(
-    {*OPTIMIZERS} - {"SparseAdam"}
-)  # its options are compared in test_sparse_gradients.py
+# Its options are compared in test_sparse_gradients.py.
+DENSE = sorted({*OPTIMIZERS} - {"SparseAdam"})
 
 
 @pytest.mark.parametrize("name", DENSE)

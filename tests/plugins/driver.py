@@ -452,9 +452,8 @@ def the_vault_trains_the_demos_network():
             nn.Linear(3 * 2 * 2, 3),
         ).to(device)
         images, labels = tp.randn(5, 1, 4, 4).to(device), tp.randint(0, 3, (5,)).to(device)
-        tp.manual_seed(
-            2
-        )  # each device draws from a stream of its own; dropout draws on the model's
+        # Each device draws from a stream of its own; dropout draws on the model's.
+        tp.manual_seed(2)
         optimizer = tp.optim.AdamW(model.parameters(), lr=0.05)
         losses = []
         for _ in range(4):

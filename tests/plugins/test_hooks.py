@@ -426,7 +426,7 @@ def changed(**attributes):
         ([changed(name=None)], "small letters, got None"),
         ([changed(device_types=["toy"])], "frozenset of device types"),
         ([changed(device_types=frozenset())], "frozenset of device types"),
-        ([changed(priority="high")], "int as `priority`, got 'high'"),
+        ([changed(priority="high")], "the priority must be an int, got 'high'"),
         ([Groups(), Groups()], "and so have those of plugin bad_groups"),
     ],
 )
@@ -484,7 +484,7 @@ def idle(**attributes):
         ([object()], "Fuser objects"),
         ([idle(name=None)], "`name` that is an identifier, got None"),
         ([idle(device_type="a b")], "`device_type` that is an identifier, got 'a b'"),
-        ([idle(priority="high")], "int as `priority`, got 'high'"),
+        ([idle(priority="high")], "the priority must be an int, got 'high'"),
         ([Idle(), Idle()], "priority 0 on 'toy', and so has 'idle' of plugin bad_fusers"),
     ],
 )

@@ -72,9 +72,8 @@ def canary():
     sing.__module__, sing.__qualname__ = mutations.CANARY, "sing"
     module.sing = sing
     sys.modules[mutations.CANARY] = module
-    "".encode(
-        "raw_unicode_escape"
-    )  # imported when it is first used, and pickle has an operation for it
+    # Imported when it is first used, and pickle has an operation for it.
+    "".encode("raw_unicode_escape")
     tracemalloc.start(1)
     yield
     tracemalloc.stop()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import BOOL, COMPLEX, INTEGER, DType, Number, result_dtype
 from ...device.scalars import fitting
 from ...dispatch.op_registry import Spec, composite, handle, primitive
+from ...dispatch.out_variants import exact_out
 from ...tensor.base import TensorBase
 from ...tensor.mirrors import conjugated
 from ..rules import cast, check_tensor, elementwise, with_former_order
@@ -305,3 +306,6 @@ absolute = abs
 multiply = mul
 negative = neg
 subtract = sub
+
+
+exact_out(abs, sgn, conj_physical, neg, sign)

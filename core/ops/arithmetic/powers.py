@@ -16,6 +16,7 @@ from ...device.dtypes import (
 )
 from ...dispatch.arguments import plain
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.out_variants import exact_out
 from ...tensor.base import TensorBase
 from ..rules import cast, check_tensor, elementwise
 
@@ -105,3 +106,6 @@ def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
     elif compute is complex128 and not isinstance(exponent, complex):
         exponent = complex(exponent)
     return pow(input, exponent)
+
+
+exact_out(float_power)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...device.dtypes import BOOL, COMPLEX, FLOATING, float32
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.out_variants import exact_out
 from ..arithmetic.division import div
 from ..arithmetic.pointwise import mul, neg, sub
 from ..comparison import lt
@@ -136,3 +137,6 @@ def frac(input: Tensor) -> Tensor:
 
 
 fix = trunc
+
+
+exact_out(ceil, frac, round, trunc, floor, rint)

@@ -10,9 +10,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import COMPLEX, FLOATING, DType, get_default_dtype
+from ...device.dtypes import COMPLEX, FLOATING, FLOATS, DType, get_default_dtype
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.out_variants import exact_out
 from ...tensor.shapes import normalize_dim
 from ..arithmetic.pointwise import conj_physical
 from ..rules import cast, check_tensor
@@ -397,3 +398,7 @@ def _shifted(name: str, input: Any, dim: Dims, up: int) -> Any:
     if not dims:
         return input.clone()
     return input.roll([(input._shape[d] + up) // 2 for d in dims], dims)
+
+
+exact_out(fft_ihfft)
+exact_out(fft_irfft, fft_hfft, others=FLOATS)

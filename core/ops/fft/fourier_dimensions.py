@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...device.dtypes import FLOATS
 from ...dispatch.op_registry import composite, composite_like
+from ...dispatch.out_variants import exact_out
 from .fourier import Dims, c2c_over, c2r_over, r2c_over
 
 if TYPE_CHECKING:
@@ -244,3 +246,6 @@ def fft_ihfftn(*args: Any) -> Tensor:
     Size([4, 3])
     """
     return r2c_over("ihfftn", False, *args)
+
+
+exact_out(fft_irfft2, fft_hfft2, fft_irfftn, fft_hfftn, others=FLOATS)

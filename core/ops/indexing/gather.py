@@ -302,4 +302,4 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     )
 
 
-exact_out(gather)
+exact_out(gather, scatter, scatter_add, scatter_reduce, take_along_dim)

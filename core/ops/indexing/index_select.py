@@ -8,7 +8,7 @@ from ...device.dtypes import Number, bool_
 from ...device.scalars import fitting
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Delegated, composite, in_place
-from ...dispatch.out_variants import check_out, inplace
+from ...dispatch.out_variants import check_out, exact_out, inplace
 from ...tensor.base import TensorBase
 from ...tensor.shapes import normalize_dim
 from ..rules import cast, check_tensor
@@ -323,3 +323,6 @@ def index_reduce(
     shape[position] = vector._shape[0]
     full = expand(shown_as(vector, tuple(shape)), values._shape)
     return scatter_reduce(input, position, full, values, reduce, include_self=include_self)
+
+
+exact_out(index_select, index_add, index_copy, index_reduce)

@@ -123,7 +123,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     dim = normalize_dim(dim, len(shape), "select")
     size = shape[dim]
-    position = int(index)
+    position = _index(index, "select", "index")
     if not -size <= position < size:
         raise IndexError(
             f"select(): index {position} out of range for tensor of size {list(shape)} at dimension "
@@ -132,9 +132,9 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return at(input, dim, position + size if position < 0 else position)
 
 
-def _index(value: Any, name: str) -> int:
+def _index(value: Any, op: str, name: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"narrow(): {name} must be an int, not {type(value).__name__}")
+        raise TypeError(f"{op}(): {name} must be an int, not {type(value).__name__}")
     return operator.index(value)
 
 
@@ -164,7 +164,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     dim = normalize_dim(dim, len(shape), "narrow")
-    length = _index(length, "length")
+    length = _index(length, "narrow", "length")
     if length < 0:
         raise RuntimeError(f"narrow(): length must be non-negative, got {length}.")
     size = shape[dim]
@@ -173,7 +173,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
             raise RuntimeError("narrow(): start must be an 0-dim integral Tensor.")
         first = int(start)
     else:
-        first = _index(start, "start")
+        first = _index(start, "narrow", "start")
     if not -size <= first <= size:
         raise IndexError(
             f"narrow(): start out of range (expected to be in range of [{-size}, {size}], but got "

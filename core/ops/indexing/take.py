@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import int64
 from ...dispatch import op_registry
 from ...dispatch.op_registry import composite, in_place
-from ...dispatch.out_variants import inplace
+from ...dispatch.out_variants import exact_out, inplace
 from ..rules import check_tensor
 from ..shape.shape import reshape, reshaped, shown_as
 from .indexing import index as index_op, index_put
@@ -81,3 +81,6 @@ def _put_(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
         inplace(_INDEX_PUT, "index_put_", flat, ([index], values, accumulate), {})
         return input
     return input.copy_(put(input, index, source, accumulate))
+
+
+exact_out(take)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import DType, promote_types
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.out_variants import cast_error
 from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, normalize_dim
 from ..rules import cast, check_tensor
@@ -237,3 +238,6 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
         for tensor in _listed(tensors, "column_stack")
     ]
     return cat(columns, 1)
+
+
+cast_error(cat, stack, hstack, vstack, dstack, column_stack, error=TypeError)

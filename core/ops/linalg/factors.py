@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import int32
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
+from ...dispatch.out_variants import exact_out
 from ..rules import check_tensor
 from . import results
 from .rules import (
@@ -321,3 +322,6 @@ def ormqr(
     # X Q = (Q^H X^H)^H
     product = _reflect(columns, tau, adjoint(other), reverse=transpose, conj=not transpose)
     return adjoint(product)
+
+
+exact_out(linalg_cholesky_ex, linalg_cholesky, linalg_qr, qr, ormqr)

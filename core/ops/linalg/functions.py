@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, INTEGER, int64
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.out_variants import exact_out
 from ...tensor.shapes import broadcast_shapes, normalize_dim
 from ..arithmetic.pointwise import mul
 from ..matmul.contractions import multiply_chain
@@ -381,3 +382,6 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
     check_tensor(A, "linalg.diagonal", "A")
     own: Any = A
     return own.diagonal(offset, dim1, dim2)
+
+
+exact_out(linalg_det, linalg_slogdet, slogdet, linalg_multi_dot, linalg_cross, cross, linalg_vecdot)

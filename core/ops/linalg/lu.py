@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import int32, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
+from ...dispatch.out_variants import exact_out
 from . import results
 from .rules import arange, check_matrix, column, identity, linalg_check_errors, row, where
 
@@ -247,3 +248,13 @@ def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False) -> results.linalg_l
     """
     LD, pivots, _ = _ldl(A, hermitian, True, "linalg.ldl_factor")
     return results.linalg_ldl_factor(LD, pivots)
+
+
+exact_out(
+    linalg_lu_factor_ex,
+    linalg_lu_factor,
+    linalg_lu,
+    lu_unpack,
+    linalg_ldl_factor_ex,
+    linalg_ldl_factor,
+)

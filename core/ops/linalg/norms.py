@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
 from ...device.scalars import Real
 from ...dispatch.op_registry import composite
+from ...dispatch.out_variants import exact_out
 from ...tensor.shapes import normalize_dims
 from ..norms import canonical_norm, vector_norm
 from ..reductions.reductions import amax, amin, sum
@@ -274,3 +275,6 @@ def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
         name, inverse, p, (-2, -1), False, None
     )
     return where(info != 0, math.inf, product)
+
+
+exact_out(linalg_vector_norm, linalg_matrix_norm, linalg_norm)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...device.dtypes import shown
+
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
 
@@ -12,7 +14,7 @@ def _text(result: tuple[Tensor, ...]) -> str:
     name = type(result).__name__
     fields: tuple[str, ...] = type(result)._fields  # type: ignore[attr-defined]
     parts = [f"{field}={value!r}" for field, value in zip(fields, result, strict=True)]
-    return f"tensorplug.return_types.{name}(\n" + ",\n".join(parts) + ")"
+    return shown(f"return_types.{name}(\n") + ",\n".join(parts) + ")"
 
 
 class linalg_cholesky_ex(NamedTuple):

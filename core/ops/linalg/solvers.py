@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import finfo, int32, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
+from ...dispatch.out_variants import exact_out
 from ...tensor.shapes import normalize_dims
 from ..rules import check_tensor
 from . import results
@@ -335,3 +336,6 @@ def linalg_lstsq(
             ((*lead, min(m, n)) if valued else (0,), real),
         ),
     )
+
+
+exact_out(linalg_solve_ex, linalg_solve, linalg_inv_ex, linalg_inv, inverse)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import finfo, int64
 from ...dispatch.op_registry import Spec, composite, primitive_tuple
+from ...dispatch.out_variants import exact_out
 from ...tensor.base import TensorBase
 from ..matmul.products import matmul
 from . import results
@@ -328,3 +329,6 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """
     check_matrix("pinverse", input)
     return linalg_pinv(input, rcond)
+
+
+exact_out(linalg_eigh, linalg_eigvalsh, linalg_svd, svd, linalg_svdvals)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import int32
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive
+from ...dispatch.out_variants import exact_out
 from ..matmul.products import matmul
 from . import results
 from .lu import permutation_matrix
@@ -263,3 +264,6 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     if pivots._shape != LD._shape[:-1]:
         pivots = pivots.expand(LD._shape[:-1])
     return Spec((LD, pivots, B, hermitian), B._shape, B.dtype)
+
+
+exact_out(linalg_solve_triangular, triangular_solve, linalg_lu_solve, lu_solve, linalg_ldl_solve)

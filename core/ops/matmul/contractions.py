@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...dispatch.op_registry import composite
+from ...dispatch.out_variants import exact_out
 from ...tensor.base import TensorBase
 from ...tensor.shapes import normalize_dim
 from ..arithmetic.pointwise import mul
@@ -183,3 +184,6 @@ def chain_matmul(*matrices: Any) -> Tensor:
     if not matrices:
         raise RuntimeError("chain_matmul(): Expecting at least 1 matrix")
     return multiply_chain("chain_matmul", matrices)
+
+
+exact_out(tensordot, chain_matmul)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import BOOL, Number, result_dtype
 from ...device.scalars import coefficient, fitting
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.out_variants import exact_out
 from ...tensor.base import TensorBase
 from ...tensor.shapes import broadcast_shapes
 from ..arithmetic.pointwise import add, conj_physical, mul
@@ -477,3 +478,6 @@ def _added(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     if beta == 0:
         return product
     return add(input if beta == 1 else mul(input, beta), product)
+
+
+exact_out(matmul, mm, bmm, mv, dot, vdot, inner, addmm, addmv, baddbmm)

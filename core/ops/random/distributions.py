@@ -461,4 +461,5 @@ def _poisson_by_rejection(rate: Any, source: Generator) -> Any:
     return result
 
 
-exact_out(bernoulli, *[dtype for dtype in ALL_DTYPES if not dtype.is_complex])
+exact_out(bernoulli, others=tuple(dtype for dtype in ALL_DTYPES if not dtype.is_complex))
+exact_out(multinomial)

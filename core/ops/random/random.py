@@ -27,6 +27,7 @@ from ...device.dtypes import (
 )
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.out_variants import cast_error
 from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, as_shape, broadcast_shapes, check_sizes
 from ..copying import in_place_of
@@ -473,3 +474,6 @@ def check_deviation(std: Any, name: str) -> None:
     elif std >= 0:
         return
     raise RuntimeError(f"{name}(): normal expects std >= 0.0, but found std {std:g}")
+
+
+cast_error(normal, error=NotImplementedError)

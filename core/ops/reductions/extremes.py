@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ...device.dtypes import bool_, uint8
 from ...dispatch.op_registry import Delegated, composite, handle
+from ...dispatch.out_variants import exact_out
 from ...tensor.base import TensorBase
 from ...tensor.shapes import normalize_dim
 from .. import results
@@ -158,3 +159,6 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     """
     ordered = cast(input, uint8) if input.dtype is bool_ else input
     return results.min(*pick(input, dim, argmin(ordered, dim, True), keepdim))
+
+
+exact_out(max, min)

@@ -9,6 +9,7 @@ from ...device.dtypes import (
     BOOL,
     COMPLEX,
     FLOATING,
+    FLOATS,
     INTEGER,
     DType,
     as_dtype,
@@ -445,12 +446,10 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Spec
     return _position("argmin", input, dim, keepdim)
 
 
-exact_out(any, uint8, bool_)
-exact_out(all, uint8, bool_)
-exact_out(argmax)
-exact_out(argmin)
-exact_out(aminmax)
-
-
 computes_in_out(sum)
 computes_in_out(prod)
+
+
+exact_out(argmax, argmin, aminmax, amax, amin)
+exact_out(nanmean, others=FLOATS)
+exact_out(any, all, others=(uint8, bool_))

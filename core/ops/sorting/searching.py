@@ -177,5 +177,4 @@ def bucketize(
     return searchsorted(sequence, values, out_int32=out_int32, right=bool(right))
 
 
-exact_out(searchsorted)
-exact_out(bucketize)
+exact_out(searchsorted, bucketize)

@@ -466,4 +466,4 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     return tuple(result)
 
 
-exact_out(nonzero)
+exact_out(nonzero, argsort, sort, msort, topk, kthvalue, median, nanmedian, mode, nonzero_static)

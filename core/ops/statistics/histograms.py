@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import FLOATING, INTEGER, Number, float32, float64, int64
 from ...device.scalars import fitting
 from ...dispatch.op_registry import composite, handle
+from ...dispatch.out_variants import exact_out
 from ...tensor.base import TensorBase
 from ...tensor.predicates import all_samples
 from .. import results
@@ -334,3 +335,6 @@ def histogramdd(
     flat_weight = None if weight is None else weight.reshape(-1)
     hist = _counts(values, edges, flat_weight, input.dtype)
     return results.histogramdd(_density(hist, edges) if density else hist, tuple(edges))
+
+
+exact_out(histc, histogram)

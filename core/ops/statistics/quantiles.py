@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import DType, float32, float64, int64
 from ...dispatch.op_registry import composite, handle
+from ...dispatch.out_variants import exact_out
 from ...tensor.base import TensorBase
 from ...tensor.shapes import normalize_dim
 from ..reductions.reductions import all, sum
@@ -199,3 +200,6 @@ def nanquantile(
     tensor(2.)
     """
     return _quantile(input, q, dim, keepdim, interpolation, True)
+
+
+exact_out(quantile, nanquantile)

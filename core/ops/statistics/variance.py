@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import BOOL, FLOATING, INTEGER, Number, bfloat16, float16, float32
+from ...device.dtypes import BOOL, FLOATING, FLOATS, INTEGER, Number, bfloat16, float16, float32
 from ...dispatch.op_registry import composite
+from ...dispatch.out_variants import exact_out
 from ...tensor.shapes import Shape, normalize_dims
 from ..reductions.reductions import Dims, amin, check_flag, mean, sum
 from ..rules import cast, check_tensor, to_floating
@@ -305,3 +306,6 @@ def corrcoef(input: Tensor) -> Tensor:
     if result.is_complex():
         return result
     return result.clamp(-1, 1)
+
+
+exact_out(var, std, others=FLOATS)

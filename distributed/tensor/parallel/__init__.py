@@ -1,5 +1,6 @@
 """Layers whose weights are divided among processes (``torch.distributed.tensor.parallel``)."""
 
+from .loss import loss_parallel
 from .preparation import (
     PrepareModuleInput,
     PrepareModuleInputOutput,
@@ -16,5 +17,6 @@ __all__ = [
     "PrepareModuleOutput",
     "RowwiseParallel",
     "SequenceParallel",
+    "loss_parallel",
     "parallelize_module",
 ]

@@ -8,8 +8,8 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.nn import Module
 
+from ..exchanges import copied, redistributed
 from ..placement_types import Placement, Shard
-from .exchanges import copied, redistributed
 from .styles import ParallelStyle
 
 __all__ = [

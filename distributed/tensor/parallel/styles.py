@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
@@ -14,9 +15,9 @@ from tensorplug.core.ops import zeros
 from tensorplug.nn import Embedding, Linear, Module, functional as F
 
 from ... import distributed_c10d as c10d
-from ..dtensor import distribute_tensor, sharded_parameter
+from ..dtensor import DTensor, distribute_tensor, sharded_parameter
+from ..exchanges import redistributed, split, summed, whole
 from ..placement_types import Placement, Replicate, Shard
-from .exchanges import laid_out, split, summed, whole
 
 __all__ = ["ColwiseParallel", "ParallelStyle", "RowwiseParallel", "parallelize_module"]
 
@@ -24,9 +25,18 @@ __all__ = ["ColwiseParallel", "ParallelStyle", "RowwiseParallel", "parallelize_m
 class ParallelStyle(ABC):
     """A way of dividing a module among the processes of a mesh of one dimension."""
 
+    output_layouts: Any
+    use_local_output: bool
+
     @abstractmethod
     def _apply(self, module: Module, device_mesh: Any) -> Module:
         """Divide the module, in place."""
+
+    def _given(self, output: Tensor, mesh: Any, shape: Sequence[int]) -> Tensor:
+        """Return what the module's caller gets of an output of this shape."""
+        if self.use_local_output:
+            return output
+        return DTensor.from_local(output, mesh, [self.output_layouts], shape=shape)
 
 
 class ColwiseParallel(ParallelStyle):
@@ -39,7 +49,7 @@ class ColwiseParallel(ParallelStyle):
     output_layouts : Placement, optional
         How the output shall lie: divided along its last dimension, by default, or whole.
     use_local_output : bool
-        Outputs are plain tensors in any case.
+        Whether outputs are plain tensors, or else `DTensor` objects.
 
     Examples
     --------
@@ -73,9 +83,13 @@ class ColwiseParallel(ParallelStyle):
             module.register_forward_pre_hook(
                 lambda _, args: (whole(args[0], self.input_layouts, group, True), *args[1:])
             )
-        module.register_forward_hook(
-            lambda _, __, output: laid_out(output, -1, self.output_layouts, group)
-        )
+        columns = module.out_features if isinstance(module, Linear) else module.embedding_dim
+
+        def lay_out(_: Module, __: Any, output: Tensor) -> Tensor:
+            laid = redistributed(output, Shard(-1), self.output_layouts, group)
+            return self._given(laid, device_mesh, (*output.shape[:-1], columns))
+
+        module.register_forward_hook(lay_out)
         return module
 
 
@@ -90,7 +104,7 @@ class RowwiseParallel(ParallelStyle):
     output_layouts : Placement, optional
         How the output shall lie: whole, by default, or ``Shard(dim)``.
     use_local_output : bool
-        Outputs are plain tensors in any case.
+        Whether outputs are plain tensors, or else `DTensor` objects.
 
     Examples
     --------
@@ -122,7 +136,7 @@ class RowwiseParallel(ParallelStyle):
             def multiply(input: Tensor) -> Tensor:
                 if layouts.is_replicate():
                     input = split(input, -1, group)
-                return self._summed(F.linear(input, layer.weight), layer.bias, group)
+                return self._summed(F.linear(input, layer.weight), layer.bias, device_mesh)
 
             layer.forward = multiply
         elif isinstance(module, Embedding):
@@ -137,7 +151,7 @@ class RowwiseParallel(ParallelStyle):
                     found = found.masked_fill(outside.unsqueeze(-1), 0)
                 else:
                     found = zeros(*input.shape, layer.weight.shape[1], dtype=layer.weight.dtype)
-                return self._summed(found, None, group)
+                return self._summed(found, None, device_mesh)
 
             layer.forward = look_up
         else:
@@ -147,13 +161,13 @@ class RowwiseParallel(ParallelStyle):
             )
         return module
 
-    def _summed(self, output: Tensor, bias: Tensor | None, group: Any) -> Tensor:
+    def _summed(self, output: Tensor, bias: Tensor | None, mesh: Any) -> Tensor:
+        group = mesh.get_group()
         total = summed(output, group)
         if bias is not None:  # of the whole: each process has the whole of its gradient
             total = total + bias
-        if isinstance(self.output_layouts, Shard):
-            total = split(total, self.output_layouts.dim, group)
-        return total
+        laid = redistributed(total, Replicate(), self.output_layouts, group)
+        return self._given(laid, mesh, total.shape)
 
 
 def parallelize_module(

@@ -51,7 +51,7 @@ def _rule(count: int, *, both: bool) -> Callable[..., Any]:
         for s, k, w in zip(size, kernel, wanted, strict=True):
             if w + k - 1 > s:
                 raise RuntimeError(f"{name}(): pool size {k} too large relative to input size {s}")
-        samples = _random_samples
+        samples = None if _random_samples is None else _checked(_random_samples, x, name)
         if added or samples is None or (return_indices and not both):
             if samples is None:
                 samples = rand(n, c, count, dtype=x.dtype, device=x.device)
@@ -64,6 +64,21 @@ def _rule(count: int, *, both: bool) -> Callable[..., Any]:
         return input, kernel, wanted, samples
 
     return canonical
+
+
+def _checked(samples: Any, x: Any, name: str) -> Any:
+    """Return the samples (N, C, number of dimensions) of images or volumes; there may be more than these."""
+    n, c, *size = x._shape
+    given = samples._shape
+    if samples.dtype != x.dtype:
+        raise RuntimeError(
+            f"{name}(): Expect _random_samples to have the same dtype as input, {x.dtype}, got {samples.dtype}"
+        )
+    if len(given) != 3 or given[0] < n or given[1:] != (c, len(size)):
+        raise RuntimeError(
+            f"{name}(): expected _random_samples of shape ({n} or more, {c}, {len(size)}), got {given}"
+        )
+    return samples if given[0] == n else samples[:n]
 
 
 def _pool(x: Any, kernel: Any, wanted: Any, samples: Any) -> tuple[Tensor, Tensor]:

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, cast, overload
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite, composite_like
+from tensorplug.core.dispatch.out_variants import exact_out
 from tensorplug.core.tensor.shapes import Shape
 
 from ...ops import pooling as ops
@@ -521,3 +522,6 @@ def max_unpool3d(*args: Any) -> Tensor:
 
 
 _MAX_UNPOOLS: dict[int, Callable[..., Any]] = {1: max_unpool1d, 2: max_unpool2d, 3: max_unpool3d}
+
+
+exact_out(avg_pool2d, avg_pool3d)

@@ -63,10 +63,16 @@ def _check_gaussian(
             raise ValueError("var has negative entry/entries")
     else:
         shape, given = input._shape, var._shape
-        if given not in (shape, shape[:-1]) and (shape[:-1] != given[:-1] or given[-1] != 1):
+        if given not in (shape, shape[:-1]) and not _is_one_but_for_a_dim(given, shape):
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
+
+
+def _is_one_but_for_a_dim(given: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Return whether sizes are alike but for one dimension, where `given` has 1."""
+    different = [(a, b) for a, b in zip(given, shape, strict=False) if a != b]
+    return len(given) == len(shape) and len(different) == 1 and different[0][0] == 1
 
 
 def _weighted_mean(losses: Any, weight: Any, reduction: str, name: str) -> Any:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tensorplug.core.device.dtypes import show_dtypes_as
+from tensorplug.core.device.dtypes import show_names_as
 
 from . import spawning
 from .finder import FINDER, alias_of, is_ours
@@ -74,7 +74,7 @@ def install() -> _Installation:
     if FINDER not in sys.meta_path:
         sys.meta_path.insert(0, FINDER)
         spawning.tell_children(install)
-        show_dtypes_as("torch")
+        show_names_as("torch")
     return _Installation()
 
 
@@ -83,7 +83,7 @@ def uninstall() -> None:
     if FINDER in sys.meta_path:
         sys.meta_path.remove(FINDER)
         spawning.tell_children(None)
-        show_dtypes_as("tensorplug")
+        show_names_as("tensorplug")
     for name in [name for name, module in sys.modules.items() if is_ours(module)]:
         del sys.modules[name]
 

@@ -29,7 +29,7 @@ from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
 from tensorplug.torch_version import TorchVersion
 
-from . import compiling, internals
+from . import compiling, internals, utilities
 from .compiling import no, nothing
 from .distribution import VERSION
 
@@ -238,7 +238,12 @@ class _NoDType:
 
 
 _NO_DTYPES = {
-    name: _NoDType(name) for name in ("complex32", "qint8", "qint32", "quint8", "quint4x2")
+    name: _NoDType(name)
+    for name in (
+        *("complex32", "qint8", "qint32", "quint8", "quint4x2", "quint2x4", "float4_e2m1fn_x2"),
+        *("bit", "bits1x8", "bits2x4", "bits4x2", "bits8", "bits16"),
+        *(f"{kind}int{bits}" for kind in ("", "u") for bits in range(1, 8)),
+    )
 }
 _INITIALIZERS = (
     "uniform", "normal", "constant", "eye", "dirac", "xavier_uniform", "xavier_normal", "kaiming_uniform",
@@ -359,4 +364,4 @@ def _merged(*tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 #: What is added to each module, where tensorplug does not have the name itself. A module that it
 #: does not have has nothing else.
-ADDITIONS = _merged(_OWN, compiling.ADDITIONS, internals.ADDITIONS)
+ADDITIONS = _merged(_OWN, compiling.ADDITIONS, internals.ADDITIONS, utilities.ADDITIONS)

@@ -27,7 +27,6 @@ RENAMED = {
         for kind in WELL_KNOWN
         for file in ("memory", "random")
     },
-    "torch.nn.modules.module": "tensorplug.nn.module",
     **{
         f"torch.nn.modules.{family}": "tensorplug.nn.modules"
         for family in ("channelshuffle", "fold", "instancenorm", "pixelshuffle", "upsampling")
@@ -51,6 +50,8 @@ _FLAT = (
     "torch.nn.parallel.",
     "torch.distributions.",
     "torch.optim.",
+    "torch.utils.data.",
+    "torch.amp.",
 )
 
 #: Modules whose names look like those that Python gives meanings to.
@@ -89,7 +90,7 @@ class Alias(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
-            return [public for public in dir(self._target) if not public.startswith("_")]
+            return [public for public in dir(self) if not public.startswith("_")]
         full = f"{self.__name__}.{name}"
         if name.startswith("__") and full not in _SPECIAL:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
@@ -107,8 +108,11 @@ class Alias(types.ModuleType):
             return alias_of(full)
         if value is _MISSING:
             raise AttributeError(_missing(full))
-        if isinstance(value, types.ModuleType):
-            return alias_of(full)
+        if _is_part(value) or (full in ADDITIONS and not callable(value)):
+            try:
+                return alias_of(full)
+            except ModuleNotFoundError as error:
+                raise AttributeError(_missing(full)) from error
         if isinstance(value, (type, types.FunctionType)):
             self.__dict__[name] = value  # found at once from now on
         return value
@@ -125,7 +129,13 @@ class Alias(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         named = self.__name__
-        return sorted({*dir(self._target), *ADDITIONS.get(named, {}), *refusals.names(named)})
+        shown = {*dir(self._target), *ADDITIONS.get(named, {}), *refusals.names(named)}
+        return [name for name in sorted(shown) if name == "__all__" or hasattr(self, name)]
+
+
+def _is_part(value: Any) -> bool:
+    """Return whether a value is a module of the library, not one that a module of it imports."""
+    return isinstance(value, types.ModuleType) and value.__name__.startswith("tensorplug")
 
 
 def _missing(name: str) -> str:

@@ -73,9 +73,8 @@ def _check_tensor_all_with(
 
 def _assert(condition: Any, message: str) -> None:
     if not isinstance(condition, bool) and (found := overrides.relevant((condition,))):
-        overrides.handle(
-            _assert, found, (condition, message), {}
-        )  # a symbolic trace has it as a node
+        # A symbolic trace has it as a node.
+        overrides.handle(_assert, found, (condition, message), {})
     elif not condition:
         raise AssertionError(message)
 

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-COLLECTIVES = (
-    "tensorplug.distributed has no counterpart of it; docs/distributed.md tells what there is"
-)
-QUANTIZED = "tensorplug has no quantized kernels; keep the module in floating point"
-EXPORTED = (
-    "tp.export.export saves programs without their code; this part of torch's exporter is missing"
-)
-COMPILED = "tp.compile runs programs as graphs of ops; this part of torch's compiler is missing"
-SCRIPTED = "tensorplug has no TorchScript archives; save the state dict and keep the class"
-SYMBOLIC = "sizes are plain ints in tensorplug, there are no symbolic ones"
-NESTED = "tensorplug has no nested tensors; torch.nn.utils.rnn.pad_sequence pads to one tensor"
-BUILT = (
-    "tensorplug takes kernels from plugins (docs/plugins.md), not from sources built at run time"
-)
-PIPES = "torch gave up data pipes as well; use a Dataset or IterableDataset"
-CAPTURED = "tensorplug has no graphs of device calls and marks no ranges in a vendor's tools"
-MASKED = "torch calls it a prototype; the functions of tp.masked take the mask as an argument"
-PENDING = "it is not there yet"
+from . import rare_names
+from .reasons import (
+    BUILT,
+    CAPTURED,
+    COLLECTIVES,
+    COMPILED,
+    EXPORTED,
+    MASKED,
+    NESTED,
+    PENDING,
+    PIPES,
+    QUANTIZED,
+    SCRIPTED,
+)  # fmt: skip
 
 _SHARDING = (
     "BackwardPrefetch CPUOffload FullOptimStateDictConfig FullStateDictConfig FullyShardedDataParallel "
@@ -70,7 +66,7 @@ _SCHEDULES = (
 _HOOKS = "torch.distributed.algorithms.ddp_comm_hooks"
 
 #: For each module, why its names are refused, and which they are.
-REFUSALS: dict[str, tuple[str, str]] = {
+_FAMILIES: dict[str, tuple[str, str]] = {
     # --- several processes ---
     "torch.distributed": (COLLECTIVES, _COLLECTIVES),
     "torch.distributed.distributed_c10d": (COLLECTIVES, _COLLECTIVES),
@@ -225,11 +221,10 @@ REFUSALS: dict[str, tuple[str, str]] = {
     "torch.autograd.profiler_legacy": (CAPTURED, "profile"),
     # --- numbers of few bits ---
     "torch": (
-        f"{QUANTIZED}; sparse tensors are COO or CSR",
+        QUANTIZED,
         (
-            "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor "
-            "_grouped_mm _scaled_mm PyTorchFileReader sparse_bsc sparse_bsc_tensor sparse_bsr "
-            "sparse_bsr_tensor sparse_csc sparse_csc_tensor"
+            "quantize_per_tensor quantize_per_channel _make_per_tensor_quantized_tensor _grouped_mm "
+            "_scaled_mm PyTorchFileReader"
         ),
     ),
     "torch.ao.quantization": (QUANTIZED, _QUANTIZERS),
@@ -315,16 +310,29 @@ REFUSALS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
+def _merged() -> dict[str, dict[str, str]]:
+    merged: dict[str, dict[str, str]] = {}
+    rows = [(module, why, names) for module, (why, names) in _FAMILIES.items()]
+    for module, why, listed in (*rows, *rare_names.ROWS):
+        merged.setdefault(module, {}).update(dict.fromkeys(listed.split(), why))
+    return merged
+
+
+#: For each module, its names that are refused, and why.
+REFUSALS = _merged()
+
+
 def names(module: str) -> list[str]:
     """Return the names of a module that are refused at the call."""
-    return REFUSALS[module][1].split() if module in REFUSALS else []
+    return list(REFUSALS.get(module, ()))
 
 
 def stand_in(module: str, name: str, default: Any) -> Any:
     """Return a class or function that refuses to be called, or `default` where none is listed."""
-    if name not in names(module):
+    reasons = REFUSALS.get(module, {})
+    if name not in reasons:
         return default
-    why = f"{module}.{name}: {REFUSALS[module][0]}"
+    why = f"{module}.{name}: {reasons[name]}"
     if name.lstrip("_")[:1].islower():
         return _function(module, name, why)
     base = Exception if name.endswith(("Error", "Exception")) else object

@@ -7,6 +7,7 @@ The containers are those of function transforms: ``vmap`` and ``grad`` take apar
 from __future__ import annotations
 
 import collections
+import dataclasses
 import importlib
 import json
 from collections import OrderedDict, defaultdict, deque
@@ -42,6 +43,8 @@ __all__ = [
     "is_namedtuple_instance",
     "key_get",
     "keystr",
+    "register_constant",
+    "register_dataclass",
     "register_pytree_node",
     "tree_all",
     "tree_all_only",
@@ -60,9 +63,12 @@ __all__ = [
     "tree_map_with_path",
     "tree_structure",
     "tree_unflatten",
+    "treespec_dict",
     "treespec_dumps",
+    "treespec_leaf",
     "treespec_loads",
     "treespec_pprint",
+    "treespec_tuple",
 ]
 
 PyTree: TypeAlias = Any
@@ -79,6 +85,22 @@ SUPPORTED_NODES = CONTAINERS
 def LeafSpec() -> TreeSpec:
     """Return the structure of a leaf."""
     return LEAF
+
+
+def treespec_leaf() -> TreeSpec:
+    """Return the structure of a leaf."""
+    return LEAF
+
+
+def treespec_tuple(iterable: Iterable[TreeSpec] = ()) -> TreeSpec:
+    """Return the structure of a tuple of parts with these structures."""
+    return TreeSpec(tuple, None, list(iterable))
+
+
+def treespec_dict(mapping: Any = (), /, **kwargs: TreeSpec) -> TreeSpec:
+    """Return the structure of a dict of parts with these structures."""
+    parts = dict(mapping, **kwargs)
+    return TreeSpec(dict, list(parts), list(parts.values()))
 
 
 # --- keys: where a leaf stands ---
@@ -199,6 +221,77 @@ def register_pytree_node(
     _written[cls] = _Written(
         serialized_type_name, to_dumpable_context, from_dumpable_context, flatten_with_keys_fn
     )
+
+
+def register_dataclass(
+    cls: type,
+    *,
+    field_names: list[str] | None = None,
+    drop_field_names: list[str] | None = None,
+    serialized_type_name: str | None = None,
+) -> None:
+    """Make instances of a data class containers of their fields.
+
+    Parameters
+    ----------
+    cls : type
+        The class.
+    field_names : list of str, optional
+        The fields that are children; by default all that ``__init__`` takes.
+    drop_field_names : list of str, optional
+        Fields that have defaults and that neither children nor copies have.
+    serialized_type_name : str, optional
+        What :func:`treespec_dumps` calls the class.
+
+    Examples
+    --------
+    >>> import dataclasses
+    >>> from tensorplug.utils import _pytree as pytree
+    >>> @dataclasses.dataclass
+    ... class Point:
+    ...     x: int
+    ...     y: int
+    >>> pytree.register_dataclass(Point)
+    >>> pytree.tree_map(lambda value: value + 1, Point(1, 2)).y
+    3
+    """
+    if not dataclasses.is_dataclass(cls):
+        raise ValueError(f"Provided {cls} must be a dataclass")
+    taken = [field.name for field in dataclasses.fields(cls) if field.init]
+    dropped = drop_field_names or []
+    names = [name for name in taken if name not in dropped] if field_names is None else field_names
+    unknown = {*names, *dropped} - set(taken) or set(taken) - {*names, *dropped}
+    if unknown:
+        raise ValueError(f"{cls.__name__} has the fields {taken}; {sorted(unknown)} do not fit")
+
+    def flatten(value: Any) -> tuple[list[Any], Any]:
+        return [getattr(value, name) for name in names], None
+
+    def with_keys(value: Any) -> tuple[list[tuple[Any, Any]], Any]:
+        return [(GetAttrKey(name), getattr(value, name)) for name in names], None
+
+    register_pytree_node(
+        cls,
+        flatten,
+        lambda values, _: cls(**dict(zip(names, values, strict=True))),
+        serialized_type_name=serialized_type_name,
+        flatten_with_keys_fn=with_keys,
+    )
+
+
+def register_constant(cls: type) -> None:
+    """Make instances of a class containers of nothing, which structures hold and compare.
+
+    Examples
+    --------
+    >>> from tensorplug.utils import _pytree as pytree
+    >>> class Mode(str):
+    ...     pass
+    >>> pytree.register_constant(Mode)
+    >>> pytree.tree_leaves([1, Mode("fast")])
+    [1]
+    """
+    register_pytree_node(cls, lambda value: ([], value), lambda _, context: context)
 
 
 def _register_pytree_node(cls: type, flatten_fn: Any, unflatten_fn: Any, **kwargs: Any) -> None:

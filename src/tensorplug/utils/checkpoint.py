@@ -30,11 +30,21 @@ from tensorplug.core.device import generator
 from tensorplug.core.device.device import Device
 from tensorplug.core.dispatch.layers import recording
 
+from .selective_checkpoint import (
+    SAC_IGNORED_OPS,  # noqa: F401
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
+
 __all__ = [
     "CheckpointError",
     "CheckpointFunction",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "detach_variable",
     "get_device_states",
     "noop_context_fn",

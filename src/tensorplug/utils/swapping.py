@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.dispatch.layers import note_opaque
 from tensorplug.core.tensor.base import TensorBase
 
 
@@ -37,6 +38,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
             raise RuntimeError(
                 "swap_tensors(): a graph accumulates into the tensor; free the graph first"
             )
+    note_opaque("swap_tensors()")
     one: Any = t1
     other: Any = t2
     one.__class__, other.__class__ = other.__class__, one.__class__

@@ -21,17 +21,16 @@ def below(op: str) -> Callable[..., Any]:
 
     An argument after the op's own is an array to write to, or None.
     """
-
-    def run(*arguments: Any) -> Any:
-        kernel = kernel_below(op, "cpu", _key(arguments), PLUGIN)
-        return kernel(*arguments)
-
-    def run_with_out(*arguments: Any) -> Any:
-        *own, out = arguments
-        return kernel_below(op, "cpu", _key(own), PLUGIN, out=True)(*own, out=out)
+    arity = -1  # known once the op is registered
 
     def call(*arguments: Any) -> Any:
-        return (run if len(arguments) <= get_op(op).arity else run_with_out)(*arguments)
+        nonlocal arity
+        if arity < 0:
+            arity = get_op(op).arity
+        if len(arguments) <= arity:
+            return kernel_below(op, "cpu", _key(arguments), PLUGIN)(*arguments)
+        *own, out = arguments
+        return kernel_below(op, "cpu", _key(own), PLUGIN, out=True)(*own, out=out)
 
     return call
 
@@ -39,7 +38,7 @@ def below(op: str) -> Callable[..., Any]:
 def _key(arguments: Any) -> DType:
     """Return the dtype by which a kernel is looked up."""
     for value in arguments:
-        if isinstance(value, (np.ndarray, np.generic)):
+        if type(value) is np.ndarray or isinstance(value, (np.ndarray, np.generic)):
             return _DTYPES[value.dtype]
         if isinstance(value, DType):
             return value

@@ -230,3 +230,14 @@ def arange(start, step, Py_ssize_t count, np.dtype descriptor, fallback):
         else:
             done = tp_range(<char *> np.PyArray_DATA(result), number, count, start_, step_, threads)
     return result if done else fallback()
+
+
+def clone_strided(np.ndarray input, tuple stride):
+    """Return a copy whose elements lie in given strides, which leave no gaps."""
+    cdef np.npy_intp steps[64]
+    cdef int d, dims = np.PyArray_NDIM(input)
+    cdef np.ndarray result
+    for d in range(dims):
+        steps[d] = <np.npy_intp> stride[d] * np.PyArray_ITEMSIZE(input)
+    result = new_array(<np.dtype> np.PyArray_DESCR(input), dims, np.PyArray_DIMS(input), steps)
+    return pointwise.copy(result, input, result)

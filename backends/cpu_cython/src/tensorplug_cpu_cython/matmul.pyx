@@ -154,7 +154,7 @@ cdef np.ndarray product(np.ndarray a, np.ndarray b, bint flip, np.ndarray bias):
         g.transposed_b = not g.transposed_b
     if g.k != np.PyArray_DIM(b, 1 if flip else 0):
         raise ValueError(f"matmul: {list((<object> a).shape)} and {list((<object> b).shape)} do not fit")
-    if g.transposed_b and not g.transposed_a and g.m >= MANY and g.k >= LONG and <double> g.m * g.n * g.k >= LARGE:
+    if g.transposed_b != g.transposed_a and g.m >= MANY and g.k >= LONG and <double> g.m * g.n * g.k >= LARGE:
         found = primitive_product(a, b.T if flip else b, None if bias is None else bias.reshape(1, -1))
         if found is not None:
             return found
@@ -165,6 +165,23 @@ cdef np.ndarray product(np.ndarray a, np.ndarray b, bint flip, np.ndarray bias):
         else:
             c[...] = 0
     return c
+
+
+def product_into(np.ndarray a, np.ndarray b, np.ndarray out, np.ndarray bias=None):
+    """Write the product of two matrices, plus a contiguous bias in each row, into a contiguous one; all float32."""
+    cdef tp_sgemm g
+    if not lies(a, &g.transposed_a, &g.lda):
+        a = numpy.ascontiguousarray(a)
+        lies(a, &g.transposed_a, &g.lda)
+    if not lies(b, &g.transposed_b, &g.ldb):
+        b = numpy.ascontiguousarray(b)
+        lies(b, &g.transposed_b, &g.ldb)
+    g.bias = NULL if bias is None else <const float *> np.PyArray_DATA(bias)
+    g.m = np.PyArray_DIM(a, 0)
+    g.k = np.PyArray_DIM(a, 1)
+    g.n = np.PyArray_DIM(b, 1)
+    if g.m and g.n and g.k:
+        run_product(&g, a, b, out)
 
 
 cdef np.ndarray batches(np.ndarray a, np.ndarray b):

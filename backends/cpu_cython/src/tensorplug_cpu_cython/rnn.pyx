@@ -35,8 +35,8 @@ cdef enum:
     GRAIN = 2048, HOLD = 512
 
 
-cdef object run(const tp_rnn_loop *loops, tuple inputs, tuple widths):
-    """Run a loop over the rows of the inputs; return new arrays of `widths` times H columns."""
+cdef object run(const tp_rnn_loop *loops, tuple inputs, tuple widths, tuple given=None):
+    """Run a loop over the rows of the inputs; return arrays of `widths` times H columns, contiguous ones if given."""
     cdef tp_rnn cell
     cdef np.ndarray array
     cdef np.npy_intp shape[2]
@@ -56,7 +56,7 @@ cdef object run(const tp_rnn_loop *loops, tuple inputs, tuple widths):
     cell.h = np.PyArray_DIM(array, 1)
     for i in range(len(widths)):
         shape[1] = cell.h * <np.npy_intp> widths[i]
-        results.append(new_array(array.dtype, 2, shape, NULL))
+        results.append(new_array(array.dtype, 2, shape, NULL) if given is None else given[i])
         cell.out[i] = np.PyArray_DATA(<np.ndarray> results[i])
     if cell.n * cell.h < HOLD:
         loop(&cell, 1)
@@ -66,21 +66,21 @@ cdef object run(const tp_rnn_loop *loops, tuple inputs, tuple widths):
     return tuple(results)
 
 
-def lstm_cell(inputs):
+def lstm_cell(inputs, given=None):
     """Return the next hidden and cell states."""
-    return run(kernels.lstm, tuple(inputs), (1, 1))
+    return run(kernels.lstm, tuple(inputs), (1, 1), given)
 
 
-def lstm_cell_gradient(g_hidden, g_state, inputs, state):
+def lstm_cell_gradient(g_hidden, g_state, inputs, state, given=None):
     """Return the gradients of the gates and of the cell state."""
-    return run(kernels.lstm_backward, (*inputs, g_hidden, g_state, state), (4, 1))
+    return run(kernels.lstm_backward, (*inputs, g_hidden, g_state, state), (4, 1), given)
 
 
-def gru_cell(inputs):
+def gru_cell(inputs, given=None):
     """Return the next state."""
-    return run(kernels.gru, tuple(inputs), (1,))[0]
+    return run(kernels.gru, tuple(inputs), (1,), given)[0]
 
 
-def gru_cell_gradient(g, inputs):
+def gru_cell_gradient(g, inputs, given=None):
     """Return the gradients of the two parts of the gates, and of the state."""
-    return run(kernels.gru_backward, (*inputs, g), (3, 3, 1))
+    return run(kernels.gru_backward, (*inputs, g), (3, 3, 1), given)

@@ -373,3 +373,27 @@ def among(elements, tests):
         else:
             compare_each(<const uint8_t *> x, n, <const uint8_t *> t, count, found)
     return result
+
+
+def nonzero(np.ndarray input):
+    """Return the indices of what is not zero, one row each."""
+    cdef int d, dims = np.PyArray_NDIM(input)
+    cdef np.npy_intp sizes[2]
+    cdef np.ndarray result, places
+    cdef Py_ssize_t i, step
+    cdef const char *found
+    cdef int64_t *out
+    cdef tuple columns
+    if not dims:
+        return numpy.zeros((int(input != 0), 0), numpy.int64)
+    columns = input.nonzero()
+    sizes[0], sizes[1] = len(columns[0]), dims
+    result = new_array(<np.dtype> descriptors[TP_I64], 2, sizes, NULL)
+    for d in range(dims):
+        places = <np.ndarray> columns[d]
+        found = <const char *> np.PyArray_DATA(places)
+        step = np.PyArray_STRIDE(places, 0)
+        out = <int64_t *> np.PyArray_DATA(result) + d
+        for i in range(sizes[0]):
+            out[i * dims] = (<const int64_t *> (found + i * step))[0]
+    return result

@@ -74,6 +74,27 @@ cdef np.ndarray contiguous(np.ndarray array):
     return array if np.PyArray_IS_C_CONTIGUOUS(array) else np.PyArray_GETCONTIGUOUS(array)
 
 
+cdef np.ndarray broadcast(np.ndarray x, np.ndarray degree, int number, int family):
+    """Return polynomials where both arguments have dimensions of their own."""
+    cdef np.broadcast pairs = np.PyArray_MultiIterNew2(x, degree)
+    cdef np.ndarray result = new_array(descriptors[number], pairs.nd, pairs.dimensions, NULL)
+    cdef void *out = np.PyArray_DATA(result)
+    cdef Py_ssize_t i
+    for i in range(np.PyArray_SIZE(result)):
+        if number == TP_F64:
+            (<double *> out)[i] = value_of(
+                (<double *> np.PyArray_MultiIter_DATA(pairs, 0))[0],
+                (<double *> np.PyArray_MultiIter_DATA(pairs, 1))[0], family,
+            )
+        else:
+            (<float *> out)[i] = value_of(
+                (<float *> np.PyArray_MultiIter_DATA(pairs, 0))[0],
+                (<float *> np.PyArray_MultiIter_DATA(pairs, 1))[0], family,
+            )
+        np.PyArray_MultiIter_NEXT(pairs)
+    return result
+
+
 def orthogonal_polynomial(input, n, family):
     """Return polynomials of the degrees `n` at `input`, which are broadcast; one of them may be a number."""
     cdef int number = type_of(input if isinstance(input, numpy.ndarray) else n), which = NUMBERS[family]
@@ -81,7 +102,7 @@ def orthogonal_polynomial(input, n, family):
     cdef np.ndarray degree = plain_array(numpy.asarray(n, descriptors[number])), shaped, result
     cdef Py_ssize_t x_step = np.PyArray_NDIM(x) > 0, degree_step = np.PyArray_NDIM(degree) > 0, count
     if x_step and degree_step and (<object> x).shape != (<object> degree).shape:
-        x, degree = numpy.broadcast_arrays(x, degree)
+        return broadcast(x, degree, number, which)
     x, degree = contiguous(x), contiguous(degree)
     shaped = x if x_step else degree
     result = new_array(descriptors[number], np.PyArray_NDIM(shaped), np.PyArray_DIMS(shaped), NULL)

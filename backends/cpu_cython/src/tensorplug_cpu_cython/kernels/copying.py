@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorplug.plugin import DType, KernelTable
 
-from .. import pointwise
+from .. import copying, pointwise
 from .._dtypes import NATIVES
 from ..pointwise_regions import with_loop
 
@@ -14,6 +14,7 @@ from ..pointwise_regions import with_loop
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     table.add("clone", pointwise.clone)
+    table.add("clone_strided", copying.clone_strided)
     table.add("copy", pointwise.copy, out=True)
 
     @table.kernel()

@@ -1,10 +1,19 @@
-"""Recurrent cells."""
+"""Recurrent cells, and the loops over all steps of a layer, which write the results where they belong."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from tensorplug.plugin import KernelTable, dtype_named
 
 from .. import rnn
+from ..allocator import empty
+from ..library import onednn
+
+Array = np.ndarray[Any, Any]
 
 
 def build(table: KernelTable) -> None:
@@ -13,3 +22,121 @@ def build(table: KernelTable) -> None:
     for name in ("lstm_cell", "gru_cell"):
         table.add(name, getattr(rnn, name), dtypes=dtypes)
         table.add(f"{name}_backward", getattr(rnn, f"{name}_gradient"), dtypes=dtypes)
+    for kernel in (lstm_layer, lstm_layer_backward, gru_layer, gru_layer_backward):
+        table.add(kernel.__name__, kernel, dtypes=dtypes)
+
+
+def _multiply(a: Array, b: Array, out: Array, bias: Array | None = None) -> None:
+    """Write the product of two matrices into a contiguous one."""
+    if _by_onednn(out):
+        _matmul().product_into(a, b, out, bias)
+        return
+    np.matmul(a, b, out=out)
+    if bias is not None:
+        out += bias
+
+
+def _by_onednn(array: Array) -> bool:
+    return onednn is not None and array.dtype == np.float32
+
+
+def _matmul() -> Any:
+    from .. import matmul  # which is not built without oneDNN
+
+    return matmul
+
+
+def _order(steps: int, reverse: bool) -> Sequence[int]:
+    return range(steps - 1, -1, -1) if reverse else range(steps)
+
+
+def _before(first: Array, all_steps: Array, reverse: bool) -> Array:
+    """Return what each step began with, given what the steps ended with."""
+    parts = (all_steps[1:], first[None]) if reverse else (first[None], all_steps[:-1])
+    return np.concatenate(parts)
+
+
+def _weight_gradient(g_own: Array, before: Array) -> Array:
+    """Return what all steps give the weights, as one product."""
+    rows = g_own.shape[0] * g_own.shape[1]
+    g_own, before = g_own.reshape(rows, g_own.shape[2]), before.reshape(rows, before.shape[2])
+    multiply = _matmul().matmul if _by_onednn(g_own) else np.matmul
+    product: Array = multiply(g_own.T, before)
+    return product
+
+
+def lstm_layer(inputs: Sequence[Array], reverse: bool) -> tuple[Array, Array, Array]:
+    """Return the hidden and the cell states, and the state's part of the gates, of all steps."""
+    gates, weight, hidden, cell = inputs
+    steps, (n, h) = len(gates), hidden.shape
+    output, states, own = (empty((steps, n, size), gates.dtype) for size in (h, h, 4 * h))
+    for t in _order(steps, reverse):
+        _multiply(hidden, weight.T, own[t])
+        hidden, cell = rnn.lstm_cell((gates[t], own[t], cell), (output[t], states[t]))
+    return output, states, own
+
+
+def lstm_layer_backward(
+    g_output: Array,
+    g_states: Array,
+    g_own: Array,
+    inputs: Sequence[Array],
+    reverse: bool,
+    results: Sequence[Array],
+) -> tuple[Array, Array, Array, Array]:
+    """Return the gradients of the four inputs."""
+    gates, weight, hidden, cell = inputs
+    output, states, own = results
+    g_gates = empty(gates.shape, gates.dtype)
+    g_hidden, total, g_cell, g_total = (np.zeros_like(cell, order="C") for _ in range(4))
+    further = g_own.any()  # only where these gradients are differentiated themselves
+    g_all = empty(gates.shape, gates.dtype) if further else g_gates
+    steps = len(gates)
+    for t in _order(steps, not reverse):
+        begun = t + 1 if reverse else t - 1
+        np.add(g_output[t], g_hidden, out=total)
+        np.add(g_states[t], g_cell, out=g_total)
+        given = gates[t], own[t], states[begun] if 0 <= begun < steps else cell
+        rnn.lstm_cell_gradient(total, g_total, given, states[t], (g_gates[t], g_cell))
+        if further:
+            np.add(g_gates[t], g_own[t], out=g_all[t])
+        _multiply(g_all[t], weight, g_hidden)
+    g_weight = _weight_gradient(g_all, _before(hidden, output, reverse))
+    return g_gates, g_weight, g_hidden, g_cell
+
+
+def gru_layer(inputs: Sequence[Array], reverse: bool) -> tuple[Array, Array]:
+    """Return the states, and the state's part of the gates, of all steps."""
+    gates, weight, hidden, bias = inputs
+    steps, (n, h) = len(gates), hidden.shape
+    output, own = (empty((steps, n, size), gates.dtype) for size in (h, 3 * h))
+    bias = np.ascontiguousarray(bias)
+    for t in _order(steps, reverse):
+        _multiply(hidden, weight.T, own[t], bias)
+        hidden = rnn.gru_cell((gates[t], own[t], hidden), (output[t],))
+    return output, own
+
+
+def gru_layer_backward(
+    g_output: Array,
+    g_own: Array,
+    inputs: Sequence[Array],
+    reverse: bool,
+    results: Sequence[Array],
+) -> tuple[Array, Array, Array, Array]:
+    """Return the gradients of the four inputs."""
+    gates, weight, hidden, _ = inputs
+    output, own = results
+    g_gates = empty(gates.shape, gates.dtype)
+    g_all = empty(gates.shape, gates.dtype)
+    g_hidden, total, direct = (np.zeros_like(hidden, order="C") for _ in range(3))
+    further = g_own.any()  # only where these gradients are differentiated themselves
+    before = _before(hidden, output, reverse)
+    for t in _order(len(gates), not reverse):
+        np.add(g_output[t], g_hidden, out=total)
+        rnn.gru_cell_gradient(total, (gates[t], own[t], before[t]), (g_gates[t], g_all[t], direct))
+        if further:
+            g_all[t] += g_own[t]
+        _multiply(g_all[t], weight, g_hidden)
+        g_hidden += direct
+    return g_gates, _weight_gradient(g_all, before), g_hidden, g_all.sum((0, 1))

@@ -20,9 +20,8 @@ from tensorplug.plugin.array_kernels import ArrayNamespace
 Array = np.ndarray[Any, Any]
 Indexed = Any  # an array that takes tuples of slices and ints, which NumPy's types don't let in
 
-_PART = (
-    1 << 18
-)  # the elements of columns that are spelled out at a time: about a core's second cache
+# The elements of columns that are spelled out at a time: about a core's second cache.
+_PART = 1 << 18
 _SHORT = (
     512  # samples with fewer positions are put side by side, for products that are worth a call
 )

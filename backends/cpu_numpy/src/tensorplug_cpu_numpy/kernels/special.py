@@ -15,10 +15,15 @@ class _Special:
     """The functions of scipy.special; the first call of any imports it, which takes 30 ms."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        def call(*args: Any) -> Any:
-            from scipy import special
+        function: Callable[..., Any] | None = None
 
-            return getattr(special, name)(*args)
+        def call(*args: Any) -> Any:
+            nonlocal function
+            if function is None:
+                from scipy import special
+
+                function = getattr(special, name)
+            return function(*args)
 
         return call
 
@@ -51,9 +56,10 @@ _UNIVERSAL = {
     "special_zeta": special.zeta,
 }
 
+_airy = special.airy
 _BESSEL: dict[str, Any] = {
-    "airy_ai": lambda input: special.airy(input)[0],
-    "airy_ai_prime": lambda input: special.airy(input)[1],
+    "airy_ai": lambda input: _airy(input)[0],
+    "airy_ai_prime": lambda input: _airy(input)[1],
     "i0": special.i0,
     "i0e": special.i0e,
     "i1": special.i1,

@@ -158,11 +158,11 @@ def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list
 
 
 def _in_use() -> list[Any]:
-    """Return the pool's blocks that arrays hold."""
+    """Return the pool's blocks that anything holds; memory of others may be at the same addresses."""
     pooled = cp.cuda.memory.PooledMemory
-    arrays = [thing for thing in gc.get_objects() if isinstance(thing, cp.ndarray)]
-    blocks = {array.data.mem.ptr: array.data.mem for array in arrays if array.data.mem.ptr}
-    return [block for _, block in sorted(blocks.items()) if isinstance(block, pooled)]
+    pointers = [thing for thing in gc.get_objects() if isinstance(thing, cp.cuda.MemoryPointer)]
+    blocks = {at.mem.ptr: at.mem for at in pointers if isinstance(at.mem, pooled) and at.mem.ptr}
+    return [block for _, block in sorted(blocks.items())]
 
 
 def _segment(block: Any) -> dict[str, Any]:
