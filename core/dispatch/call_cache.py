@@ -255,7 +255,16 @@ class CallCache:
     Those of a view op are `by_shape` if its second argument is a tensor that tells a shape, and no more.
     """
 
-    __slots__ = ("by_shape", "calls", "latest", "missed", "recent", "refused", "replays", "unrecorded")
+    __slots__ = (
+        "by_shape",
+        "calls",
+        "latest",
+        "missed",
+        "recent",
+        "refused",
+        "replays",
+        "unrecorded",
+    )
 
     def __init__(self) -> None:
         self.calls: dict[Any, Any] = {}

@@ -221,7 +221,8 @@ def _run_and_plan(
                 _plan_together(plans, together, source, outputs)
             latest = store_plan(known, key, plans)
         if latest is not None and not kwargs and len(args) < 6:
-            latest.note_call(source, (args[1]._shape,) if known.by_shape else args[1:])
+            plain = tuple([arg._shape for arg in args[1:]]) if known.by_shape else args[1:]
+            latest.note_call(source, plain)
             note_latest(known, latest)
     return result
 

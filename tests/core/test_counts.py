@@ -15,6 +15,7 @@ import tensorplug as tp
 from tensorplug.core.dispatch.layers import Layer, isolated
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.overrides import TorchFunctionMode
+from tensorplug.utils._python_dispatch import TorchDispatchMode
 
 
 class Watch(Layer):
@@ -41,25 +42,36 @@ class WatchMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-CONTEXTS = ("no_grad", "enable_grad", "inference_mode", "layer", "mode", "isolated", "prefer")
+class WatchOps(TorchDispatchMode):
+    """The same below autograd."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen += 1
+        return func(*args, **(kwargs or {}))
+
+
+WATCHES = {"layer": Watch, "mode": WatchMode, "ops": WatchOps}
+CONTEXTS = ("no_grad", "enable_grad", "inference_mode", "isolated", "prefer", *WATCHES)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_layers_see_the_calls_within_nested_contexts(seed: int) -> None:
     rng = random.Random(seed)
     x = tp.ones(2)
-    x + x
+    tp.add(x, x)
     before = (dispatch_state.layers_active, dispatch_state.preferences)
     watches: list[tuple[Any, bool]] = []
     with ExitStack() as stack:
         for _ in range(rng.randint(1, 6)):
             kind = rng.choice(CONTEXTS)
-            if kind == "layer":
-                watches.append((watch := Watch(), True))
-                stack.enter_context(watch.active())
-            elif kind == "mode":
-                watches.append((mode := WatchMode(), True))
-                stack.enter_context(mode)
+            if kind in WATCHES:
+                watch: Any = WATCHES[kind]()
+                watches.append((watch, True))
+                stack.enter_context(watch.active() if kind == "layer" else watch)
             elif kind == "prefer":
                 stack.enter_context(tp.prefer("cpu_numpy"))
             elif kind == "isolated":
@@ -69,23 +81,23 @@ def test_layers_see_the_calls_within_nested_contexts(seed: int) -> None:
                 stack.enter_context(getattr(tp, kind)())
             for _ in range(2):  # the first call may find that nobody looks on
                 seen = [watch.seen for watch, _ in watches]
-                x + x
+                tp.add(x, x)
                 now = [watch.seen for watch, _ in watches]
                 expected = [n + live for n, (_, live) in zip(seen, watches, strict=True)]
                 assert now == expected
-    x + x
+    tp.add(x, x)
     assert (dispatch_state.layers_active, dispatch_state.preferences) == before
 
 
 @pytest.mark.parametrize("mode", [tp.no_grad, tp.inference_mode])
 def test_a_layer_that_is_gone_costs_nothing_within_a_block_without_gradients(mode: Any) -> None:
     x = tp.ones(2)
-    x + x
+    tp.add(x, x)
     before = dispatch_state.layers_active
     with mode():
         with Watch().active(), tp.prefer("cpu_numpy"):
-            x + x
-        x + x
+            tp.add(x, x)
+        tp.add(x, x)
         assert dispatch_state.layers_active == before
 
 
