@@ -108,7 +108,7 @@ test-sanitized: $(CYTHON)/.cython
 	for grain in 1 100000; do \
 	    LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	    PYTHONPATH=build/sanitized/src OMP_NUM_THREADS=2 TENSORPLUG_CPU_GRAIN=$$grain \
+	    LD_LIBRARY_PATH=$(abspath $(CYTHON))/lib PYTHONPATH=build/sanitized/src OMP_NUM_THREADS=2 TENSORPLUG_CPU_GRAIN=$$grain \
 	    $(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cpu_cython/tests --pyargs tensorplug.testing.conformance --every 6 || exit; \
 	done
 

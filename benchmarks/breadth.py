@@ -381,7 +381,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen:
         print(f"error: no operator matches {options.filter!r}", file=sys.stderr)
         return 2
-    bounded_memory()
     gc.freeze()  # the database's many objects: every collection would go through them
     table = Table(tp, torch, options.rounds, 0.001)
     for operator in chosen:
@@ -424,4 +423,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    bounded_memory()
     sys.exit(main())

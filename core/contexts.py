@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ContextDecorator
 from functools import partial
 from operator import attrgetter, call
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 #: What ends the innermost context where none is open.
 NOTHING = dict[str, Any]().clear
@@ -104,6 +104,21 @@ class Context:
 
     else:
         __exit__ = staticmethod(leave)
+
+
+class Mode(Context):
+    """Base class of modes, which get what a thread does within a ``with`` block and have methods for it."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        return self
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Self:
+        """Return a new mode."""
+        return cls(*args, **kwargs)
 
 
 # --- contexts that change other things than the thread's attributes ---------------------------

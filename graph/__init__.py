@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from . import plugin as plugin  # isort: skip  # first: it registers the ops
 from .capture import Recorder, Uncapturable, called, capture
-from .compiling import Break, Compiled, Explanation, OptimizedModule, compile
-from .graph import Graph, Node, Value
+from .compiled import Break, Compiled, Explanation
+from .compiling import OptimizedModule, compile
+from .graph import Graph
+from .nodes import Node, Value
 from .rewriting import Match, find, replace_pattern
 
 __all__ = [

@@ -1,19 +1,16 @@
 """Capture: a program runs once, on real or meta tensors, and the ops that it calls become a graph.
 
-:class:`Recorder` is a layer: it sees each call of an op, passes it on and notes it. What writes in place is
-noted as the op that computes the new value, and from then on the tensor, and all that show the same memory,
-stand for that; so the graph itself writes nothing.
+:class:`Recorder` is a layer: it sees each call of an op, passes it on and notes it. What a tensor stands for,
+and what is written, :mod:`.memory` knows.
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable
+from typing import Any
 
 from tensorplug.autograd.transforms.pytree import tree_leaves
-from tensorplug.core import Tensor
 from tensorplug.core.contexts import thread
 from tensorplug.core.device.dtypes import get_default_dtype
 from tensorplug.core.device.generator import Generator, fork_rng
@@ -25,11 +22,10 @@ from tensorplug.core.dispatch.op import Delegated, Op
 from tensorplug.core.tensor.base import TensorBase, version_of
 from tensorplug.core.tensor.layout import is_dense
 from tensorplug.core.tensor.shapes import contiguous_strides
-from tensorplug.nn import Buffer, Parameter
 
-from .graph import (
-    Graph,
-    Kind,
+from .graph import Graph
+from .memory import Memory, Uncapturable, share, source_line
+from .nodes import (
     Node,
     Value,
     call,
@@ -39,32 +35,12 @@ from .graph import (
     map_values,
     run_node,
     tensors_in,
-    values_in,
 )
 
 __all__ = ["Recorder", "Uncapturable", "called", "capture"]
 
 #: Decides whether a call of an op becomes a node; else what its body calls does.
 Level = Callable[[Op, tuple[Any, ...], dict[str, Any]], bool]
-
-
-#: A view: the op, its arguments after the first, and which of several results it is.
-_How = tuple[str, Any, int | None]
-
-
-class Uncapturable(RuntimeError):
-    """A program does what a graph cannot hold: the message says what, and at which line.
-
-    Attributes
-    ----------
-    source : str
-        The program's line, ``file:line``.
-    """
-
-    def __init__(self, reason: str, source: str = "") -> None:
-        super().__init__(f"{reason} ({source})" if source else reason)
-        self.reason = reason
-        self.source = source
 
 
 def called(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -122,7 +98,7 @@ def capture(
     return recorder.finished(result)
 
 
-class Recorder(Layer):
+class Recorder(Memory, Layer):
     """The layer that makes a graph of the calls it sees.
 
     Attributes
@@ -138,29 +114,14 @@ class Recorder(Layer):
     def __init__(
         self, level: Level = called, shapes_from_data: bool = False, follow: bool = False
     ) -> None:
-        self.graph = Graph()
+        super().__init__()
         # Whether the program may read data: the graph then holds for runs that read the same.
         self.follow = follow
         # Why the capture ended before the program did.
         self.ended: Uncapturable | None = None
         self.level = level
         self.shapes_from_data = shapes_from_data
-        # What tensors stand for, by id; they stay alive, so that no other tensor gets an id.
-        self.values: dict[int, Value] = {}
-        self.kept: dict[int, Any] = {}
-        self.inputs: dict[int, Value] = {}
-        self.written: dict[int, Any] = {}
-        self.views: dict[int, _View] = {}
-        self.arrays: dict[int, Any] = {}
-        # State that the program may use, by the ids of arrays.
-        self.owners: dict[int, Any] = {}
-        # How often the memory of a tensor that is no view was written, and how often when a tensor's value
-        # was made.
-        self.writes: dict[int, int] = {}
-        self.seen: dict[int, int] = {}
-        self.recorded = layers.recording.enabled
-        # What no op changes of inputs, by id; and where new tensors are made of which dtype.
-        self.facts: dict[int, tuple[Any, Any]] = {}
+        # Where new tensors are made, of which dtype.
         self.defaults = get_default_dtype(), default_device()
         # Within a call that becomes a node, what is called is its own affair.
         self.inside = False
@@ -184,23 +145,6 @@ class Recorder(Layer):
         """Make the tensors among the arguments inputs; of two for one tensor the first serves."""
         for name, tensor in named_tensors(function, args, kwargs):
             self.add(name, tensor, "input")
-
-    def add(self, name: str, tensor: Any, kind: Kind) -> Value:
-        """Make a tensor an input."""
-        self.facts.setdefault(id(tensor), (tensor, _facts(tensor)))
-        known = self.inputs.get(id(tensor))
-        if known is not None and kind != "input":
-            return known
-        value = self.graph.add_input(name, tensor, kind)
-        if known is None:
-            self._keep(tensor, value)
-            self.inputs[id(tensor)] = value
-        return value
-
-    def _keep(self, tensor: Any, value: Value) -> None:
-        self.values[id(tensor)] = value
-        self.kept[id(tensor)] = tensor
-        self.arrays.setdefault(id(tensor._array), tensor)
 
     # --- calls ---
 
@@ -314,20 +258,6 @@ class Recorder(Layer):
         # The rest is the program's own: nothing of it is seen.
         thread.stack = tuple([layer for layer in thread.stack if layer is not self])
 
-    def _refuse(self, reason: str) -> NoReturn:
-        raise Uncapturable(reason, source_line())
-
-    def _node(self, op: Op, arguments: tuple[Any, ...], updates: tuple[int, ...] = ()) -> Node:
-        node = Node(
-            op,
-            arguments,
-            updates=updates,
-            records=layers.recording.enabled or not self.recorded,
-            source=source_line(),
-        )
-        self.graph.nodes.append(node)
-        return node
-
     def _note(self, op: Op, bound: tuple[Any, ...], result: Any, changed: list[Any]) -> None:
         given = tensors_in(bound)
         if isinstance(result, TensorBase) and any([result is tensor for tensor in given]):
@@ -397,120 +327,6 @@ class Recorder(Layer):
 
     # --- values ---
 
-    def value_of(self, tensor: Any) -> Value:
-        """Return what a tensor stands for; one that is not known becomes a constant."""
-        known = self.values.get(id(tensor))
-        if known is not None:
-            if (
-                id(tensor) in self.views
-                and self.seen[id(tensor)] != self.writes[id(self._root(tensor))]
-            ):
-                return self._show_again(tensor)
-            return known
-        if type(tensor) not in (Tensor, Parameter, Buffer):
-            self._refuse(f"a tensor of class {type(tensor).__name__} is used")
-        same = self.arrays.get(id(tensor._array))
-        owner = self.owners.get(id(tensor._array))
-        if same is None and owner is not None and owner is not tensor:
-            same = owner  # state that is used detached before it is used itself
-            self.value_of(owner)
-        if same is not None and tensor.requires_grad and not same.requires_grad:
-            self._refuse("a tensor that requires grad is used after what was detached from it")
-        if same is not None:  # detached, or a tensor as autograd kept it
-            node = self._node(known_op("graph.detach"), (self.value_of(same),))
-            node.result = self.graph.add_output(node, tensor)
-            self._keep(tensor, node.output)
-            self._show(tensor, same, ("graph.detach", (), None))
-            return node.output
-        if any(
-            [
-                share(tensor, t)
-                for number, t in self.kept.items()
-                if number not in self.inputs or number in self.written
-            ]
-        ):
-            self._refuse("a tensor shows memory of another one, and no op says how")
-        return self.add("constant", tensor, "constant")
-
-    def _show(self, tensor: Any, source: Any, how: _How | None) -> None:
-        self.views[id(tensor)] = _View(source, how)
-        self.seen[id(tensor)] = self.writes.setdefault(id(self._root(source)), 0)
-
-    def _is_shown(self, tensor: Any) -> bool:
-        """Return whether a tensor is a view, has one, or is the caller's."""
-        number = id(tensor)
-        return (
-            number not in self.values
-            or number in self.inputs
-            or number in self.views
-            or any([view.source is tensor for view in self.views.values()])
-        )
-
-    def _root(self, tensor: Any) -> Any:
-        """Return the tensor whose memory one shows, itself if it is no view."""
-        while id(tensor) in self.views:
-            tensor = self.views[id(tensor)].source
-        return tensor
-
-    def _show_again(self, tensor: Any) -> Value:
-        """Note the view that a tensor is once more, of memory that was written since."""
-        source, how = self.views[id(tensor)]
-        if how is None:
-            self._refuse("memory is written that a view of several tensors shows")
-        name, rest, number = how
-        node = self._node(known_op(name), (self.value_of(source), *rest))
-        if number is None:
-            node.result = self.graph.add_output(node, tensor)
-        else:
-            made = infer(node.op, node.args)
-            node.result = map_leaves(made, lambda like: self.graph.add_output(node, like))
-            for value in node.outputs:
-                value.device = tensor._key.device
-        value = self.values[id(tensor)] = node.outputs[number or 0]
-        self.seen[id(tensor)] = self.writes[id(self._root(tensor))]
-        return value
-
-    def _shown_again(self, tensor: Any) -> Value:
-        """Return what a result stands for: of a view that was written the view, not what was written."""
-        value = self.value_of(tensor)
-        view = self.views.get(id(tensor))
-        if view is None or view.how is None or value in self.shown():
-            return value
-        return self._show_again(tensor)
-
-    def _write(self, target: Any, value: Value) -> None:
-        """Have a tensor, and what shows its memory, stand for a new value."""
-        self.value_of(target)  # makes it known
-        chain: list[_How] = []
-        root = target
-        while id(root) in self.views:
-            root, how = self.views[id(root)]
-            if how is None:
-                self._refuse("a view is written that takes several tensors")
-            chain.insert(0, how)
-        if any(values_in(chain)):
-            self._refuse("a view that takes a tensor as an argument is written")
-        if _overlaps(target) or _overlaps(root):
-            self._refuse("a tensor is written whose elements share memory")
-        quiet = not layers.recording.enabled or any([name == "graph.detach" for name, *_ in chain])
-        if self.recorded and quiet and root.requires_grad:
-            self._refuse("a tensor that requires grad is written, and that is not recorded")
-        others = [t for number, t in self.kept.items() if number in self.inputs and t is not root]
-        if any([share(root, other) for other in others]):
-            self._refuse("a tensor is written whose memory another input shows")
-        new = value
-        if chain:
-            before = self.value_of(root)
-            node = self._node(known_op("graph.write_view"), (before, value, tuple(chain)))
-            new = node.result = self.graph.add_output(node, root)
-        self.values[id(root)] = new
-        self.writes[id(root)] = self.writes.get(id(root), 0) + 1
-        if chain:
-            self.values[id(target)] = value
-            self.seen[id(target)] = self.writes[id(root)]
-        if id(root) in self.inputs:
-            self.written[id(root)] = root
-
     def check(self, node: Node, values: dict[Value, Any]) -> None:
         """Run a node of a graph that checks data, and note it."""
         with layers.isolated():
@@ -518,46 +334,6 @@ class Recorder(Layer):
             self._node(node.op, map_values(node.args, lambda value: self.value_of(values[value])))
 
     # --- the end ---
-
-    def shown(self) -> set[Value]:
-        """Return the values of tensors that show memory of others."""
-        return {
-            value
-            for value, view in [(self.values[n], view) for n, view in self.views.items()]
-            if view.how is None or (value.node is not None and value.node.op.name == view.how[0])
-        }
-
-    def shows_input(self, tensor: Any) -> bool:
-        """Return whether a tensor that is no input shows the memory of one."""
-        if id(tensor) in self.inputs:
-            return False
-        root = self._root(tensor)
-        if id(root) in self.inputs:
-            return True
-        return any([share(root, self.kept[number]) for number in self.inputs])
-
-    def is_constant(self, tensor: Any) -> bool:
-        """Return whether a tensor is neither an argument, nor state of a module, nor made by an op."""
-        value = self.inputs.get(id(tensor))
-        return value is not None and value.kind == "constant"
-
-    def changes(self) -> str:
-        """Return what the program did to inputs that no op does; "" if nothing."""
-        for number, (tensor, before) in self.facts.items():
-            # What is written by a recorded op requires grad.
-            ends = 4 if number in self.written and self.recorded else 5
-            for what, a, b in zip(_FACTS[:ends], _facts(tensor), before, strict=False):
-                if a is not b and (what != _FACTS[2] or a != b):
-                    return f"changes {what} of {self.inputs[number]}"
-        return ""
-
-    def shared(self, tensors: list[Any], values: list[Any]) -> dict[Value, int]:
-        """Return which of the values that tensors stand for show the same memory, by a number for each."""
-        found: dict[Value, int] = {}
-        for tensor, value in zip(tensors, values, strict=True):
-            if isinstance(tensor, TensorBase) and tensor._storage is not None:
-                found[value] = id(tensor._storage)
-        return found
 
     def finished(self, result: Any) -> Graph:
         """Return the graph, given what the program returned."""
@@ -576,57 +352,6 @@ class Recorder(Layer):
 #: How programs read data that can be compared, and up to how many numbers.
 _READS = ("item()", "tolist()")
 _READABLE = 64
-
-
-#: What only ops change of inputs, but for `grad`, which none does.
-_FACTS = ("the memory", "the dtype or device", "the shape", "the gradient", "requires_grad")
-
-
-def _facts(tensor: Any) -> tuple[Any, ...]:
-    extra = tensor._extra
-    grad = None if extra is None else extra.grad
-    return tensor._array, tensor._key, tensor._shape, grad, tensor.requires_grad
-
-
-def _overlaps(tensor: Any) -> bool:
-    """Return whether elements of a tensor share memory, as in what `expand` returns."""
-    strides = tensor._key.runtime.strides(tensor._array)
-    return any(
-        [size > 1 and stride == 0 for size, stride in zip(tensor._shape, strides, strict=True)]
-    )
-
-
-class _View(NamedTuple):
-    """What a tensor shows, and how; None if that takes more than the tensor as the first argument."""
-
-    source: Any
-    how: _How | None
-
-
-def share(tensor: Any, other: Any) -> bool:
-    """Return whether two tensors are of one storage, or the same array."""
-    storage = tensor._storage
-    return tensor is not other and (
-        (storage is not None and storage is other._storage) or tensor._array is other._array
-    )
-
-
-def roots(value: Value, views: set[Value]) -> set[Value]:
-    """Return the values whose memory a value may show."""
-    found: set[Value] = set()
-    stack = [value]
-    while stack:
-        value = stack.pop()
-        if value in views and value.node is not None:
-            stack += value.node.values()
-        else:
-            found.add(value)
-    return found
-
-
-def memory_of(values: Iterable[Value], views: set[Value]) -> frozenset[str]:
-    """Return the names of the values whose memory given ones show."""
-    return frozenset([root.name for value in values for root in roots(value, views)])
 
 
 # --- names ------------------------------------------------------------------------------------------
@@ -649,15 +374,3 @@ def named_tensors(
         else:
             found += [(f"{name}_{number}", tensor) for number, tensor in enumerate(tensors)]
     return found
-
-
-def source_line() -> str:
-    """Return the innermost line that is not this library's: ``file:line``."""
-    frame: Any = sys._getframe(1)
-    outside = (__name__.partition(".")[0] + ".",)
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if not name.startswith(outside):
-            return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        frame = frame.f_back
-    return ""

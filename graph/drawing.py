@@ -10,7 +10,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .graph import Graph, Node, Value
+    from .graph import Graph
+    from .nodes import Node, Value
 
 __all__ = ["svg"]
 
@@ -86,7 +87,7 @@ def svg(graph: Graph) -> str:
 
 def _boxes(graph: Graph) -> list[_Box]:
     """Return boxes with their rows and neighbours."""
-    from .graph import values_in
+    from .nodes import values_in
 
     made: dict[Value, _Box] = {}
     boxes: list[_Box] = []

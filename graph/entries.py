@@ -13,12 +13,14 @@ from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import Storage, bump_version, new_tensor, version_of
 from tensorplug.core.tensor.exposure import is_handed_out, unwatch, watch
 
-from .capture import Uncapturable
-from .graph import Graph, Value
+from .graph import Graph
 from .guards import Watch
 from .joint import NothingRecorded
+from .lowering import lower
+from .memory import Uncapturable
+from .nodes import Value
 from .passes import optimize
-from .program import Program, lower
+from .program import Program
 from .training import Training
 
 __all__ = ["Entry"]

@@ -20,9 +20,11 @@ from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops.creation.creation_like import ones_like
 
 from . import ops
-from .capture import Recorder, Uncapturable, memory_of, roots
+from .capture import Recorder
 from .cut import INFINITE, Network
-from .graph import Graph, Node, Value, known_op, map_values, run_node, tensors_in, values_in
+from .graph import Graph
+from .memory import Uncapturable, memory_of, roots
+from .nodes import Node, Value, known_op, map_values, run_node, tensors_in, values_in
 from .passes import merge_common
 
 __all__ = ["Joint", "join"]

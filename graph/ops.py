@@ -42,7 +42,7 @@ def write_view(input: Tensor, value: Tensor, views: Any) -> Tensor:
 
 def shown(tensor: Any, views: Any) -> Any:
     """Return the last of a chain of views of a tensor."""
-    from .graph import call, known_op
+    from .nodes import call, known_op
 
     for name, arguments, number in views:
         tensor = call(known_op(name), (tensor, *arguments))

@@ -9,7 +9,8 @@ from tensorplug.core.device.dtypes import float32, float64
 from tensorplug.core.dispatch.op import Op
 from tensorplug.nn import functional
 
-from .graph import Graph, Node, Value
+from .graph import Graph
+from .nodes import Node, Value
 
 __all__ = ["fold_batch_norm", "merge_common", "optimize"]
 

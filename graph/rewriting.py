@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .capture import capture
-from .graph import Graph, Node, Value, map_values
+from .graph import Graph
+from .nodes import Node, Value, map_values
 
 __all__ = ["Match", "find", "replace_pattern"]
 

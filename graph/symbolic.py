@@ -12,7 +12,8 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from .graph import Graph, Node, Value
+from .graph import Graph
+from .nodes import Node, Value
 
 __all__ = ["Dynamic", "Size", "bound", "generalize"]
 

@@ -18,9 +18,11 @@ from tensorplug.core.dispatch.keys import dispatch_key
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.tensor.base import TRACKED, new_tensor, version_of
 
-from .graph import Graph, Value
+from .graph import Graph
 from .joint import Joint, join
-from .program import Program, lower
+from .lowering import lower
+from .nodes import Value
+from .program import Program
 
 __all__ = ["Training"]
 

@@ -13,7 +13,7 @@ from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor, ops
 from tensorplug.core.contexts import Block, Steps
 from tensorplug.graph import Graph, Node, Uncapturable, Value, capture
-from tensorplug.graph.graph import call, map_values, values_in
+from tensorplug.graph.nodes import call, map_values, values_in
 from tensorplug.nn import Module
 
 from .errors import ONNXError, UnsupportedOperatorError

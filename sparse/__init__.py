@@ -14,6 +14,7 @@ from .creation import (
     sparse_compressed_tensor,
     sparse_coo_tensor,
     sparse_csr_tensor,
+    spdiags,
 )
 from .layouts import sparse_coo, sparse_csr
 from .products import addmm, as_hybrid, matmul, sampled_addmm
@@ -34,6 +35,7 @@ __all__ = [
     "sparse_coo_tensor",
     "sparse_csr",
     "sparse_csr_tensor",
+    "spdiags",
     "spmm",
     "sum",
 ]

@@ -9,7 +9,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import INTEGER, DType, int32, int64
-from tensorplug.core.ops import empty
+from tensorplug.core.ops import arange, empty, stack
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.creation import as_tensor
 from tensorplug.core.tensor.layout import layout, strided
@@ -222,6 +222,49 @@ def sparse_compressed_tensor(
         compressed_indices, plain_indices, values, size, dtype=dtype, device=device,
         requires_grad=requires_grad, check_invariants=check_invariants,
     )  # fmt: skip
+
+
+def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
+    """Return a sparse matrix of diagonals.
+
+    Parameters
+    ----------
+    diagonals : Tensor
+        (diagonals, n), or (n,) for one: the element of column j stands at j.
+    offsets : Tensor
+        (diagonals,), int64 and each once: how far a diagonal is above the main one.
+    shape : tuple of int
+        Rows and columns of the matrix.
+    layout : layout, optional
+        ``tp.sparse_coo``, the default, or ``tp.sparse_csr``.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> diagonals = tp.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    >>> tp.sparse.spdiags(diagonals, tp.tensor([0, 1]), (3, 3)).to_dense()
+    tensor([[1., 5., 0.],
+            [0., 2., 6.],
+            [0., 0., 3.]])
+    """
+    if layout not in (None, sparse_coo, sparse_csr):
+        raise NotImplementedError(
+            f"spdiags(): sparse tensors are COO or CSR; got the layout {layout}"
+        )
+    values = diagonals.reshape(1, -1) if diagonals.ndim == 1 else diagonals
+    places = offsets.reshape(-1)
+    if values.ndim != 2 or len(shape) != 2:
+        raise ValueError("spdiags(): diagonals is a vector or a matrix, and shape has two sizes")
+    if len(places) != len(values) or len(places.unique()) != len(places):
+        raise ValueError(
+            f"spdiags(): {len(values)} diagonals need as many different offsets, got {places.tolist()}"
+        )
+    columns = arange(values.shape[1]).expand(values.shape)
+    rows = columns - places.reshape(-1, 1)
+    within = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
+    where = stack([rows[within], columns[within]])
+    made = sparse_coo_tensor(where, values[within], shape)
+    return made if layout is None else made.to_sparse(layout=layout)
 
 
 def _values(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:

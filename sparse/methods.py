@@ -56,6 +56,25 @@ def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
     return to_layout(self, sparse_csr, "to_sparse_csr")
 
 
+def _not_stored(name: str) -> Any:
+    """Return a method for a layout that there is not."""
+
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f"{name}(): sparse tensors are COO or CSR; a CSC matrix is the transpose of a CSR one: "
+            "x.t().to_sparse_csr()"
+        )
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = "Raise: sparse tensors are stored by coordinates or row by row."
+    return refuse
+
+
+to_sparse_bsc = _not_stored("to_sparse_bsc")
+to_sparse_bsr = _not_stored("to_sparse_bsr")
+to_sparse_csc = _not_stored("to_sparse_csc")
+
+
 def smm(self: Any, mat: Any) -> Any:
     """Return the product of a sparse matrix and a dense one, as a sparse one."""
     from . import smm as product  # it needs the whole package

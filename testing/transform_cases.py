@@ -54,7 +54,7 @@ TRANSFORMS = (
     "vmap of vjp of vjp",
 )
 SAMPLES = 2
-LARGEST = 40  # elements of all points of a case together
+LARGEST = 40  # elements of all points of a case together, where a record has samples so small
 
 Function = Callable[..., tuple[Any, ...]]
 
@@ -87,17 +87,18 @@ class Case:
 def draw(record: OpRecord, dtype: DType, seed: int) -> tuple[Case, Function, list[Any]] | None:
     """Return a case, its function and where to differentiate it; None if the record has no such sample."""
     op = get_op(record.op)
-    if op.random or not record.gradient:
+    if not record.gradient:
         return None
     source = random.Random(f"{record.op} {dtype.name} {seed}")
-    fitting = [
-        (number, sample)
+    sizes = {
+        (number, sample): sum(point.numel() for point in _points(sample))
         for number, sample in enumerate(samples_of(record, "cpu", dtype))
-        if _points(sample) and sum(point.numel() for point in _points(sample)) <= LARGEST
-    ]
-    if not fitting:
+        if _points(sample)
+    }
+    if not sizes:
         return None
-    chosen, sample = source.choice(fitting)
+    largest = max(LARGEST, min(sizes.values()))
+    chosen, sample = source.choice([known for known, size in sizes.items() if size <= largest])
     points = _points(sample)
     values = _values(op, dtype, points, source)
     making.seed(f"{record.op} {dtype.name} {seed}")
@@ -195,7 +196,7 @@ def check(case: Case, function: Function, leaves: list[Any]) -> bool:
         outputs = function(*rows[0])
     except (RuntimeError, ValueError, IndexError, ArithmeticError):
         return False  # such values are refused
-    if not outputs:
+    if not outputs or not _repeats(case, function, rows[0], outputs):
         return False
     guarded = case.finite and case.values != "drawn"
     if guarded and not _finite(outputs):
@@ -233,6 +234,14 @@ def check(case: Case, function: Function, leaves: list[Any]) -> bool:
                 msg=lambda text: f"{case}: {text}",
             )
     return True
+
+
+def _repeats(case: Case, function: Function, row: Any, outputs: Any) -> bool:
+    """Return whether a random op gives the same again: dropout of nothing does."""
+    if not get_op(case.record.op).random:
+        return True
+    pairs = zip(function(*row), outputs, strict=True)
+    return all(bool((again == value).all()) for again, value in pairs)
 
 
 def _check_guards(case: Case, function: Function, given: Any, found: Any) -> None:

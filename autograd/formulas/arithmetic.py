@@ -15,7 +15,7 @@ from tensorplug.core.ops.arithmetic.pointwise import sgn
 from tensorplug.core.ops.arithmetic.powers import pow
 from tensorplug.core.ops.bitwise import bitwise_and, bitwise_or
 from tensorplug.core.ops.comparison import eq, ge, ne
-from tensorplug.core.ops.copying import copy
+from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.ops.elementary.exponential import log
 from tensorplug.core.ops.elementary.rounding import trunc
 from tensorplug.core.ops.masking import where
@@ -46,7 +46,7 @@ def _divisor(
 
 def zero(g: Any) -> Any:
     """Return zeros like `g`, also where `g` is infinite or nan."""
-    return copy(g, 0)
+    return zeros_like(g)
 
 
 def conjugate(value: Any) -> Any:

@@ -3,7 +3,7 @@ cimport cython
 from .op cimport Op
 from ..tensor.base cimport TensorBase
 
-cdef frozenset _PLAIN
+cdef frozenset _PLAIN, _NO_FLAGS, _NO_FLOATS
 
 cpdef bint is_scalar(object value)
 
@@ -17,3 +17,5 @@ cdef tuple _replaced(tuple args, dict kwargs, Py_ssize_t position, str name, obj
 cpdef bint reads_tensor(tuple given, dict named, tuple args, dict kwargs)
 
 cdef object _index(Op op, str name, object value)
+
+cdef object _wrong(Op op, str name, str kind, object value)

@@ -82,7 +82,24 @@ def plain_arguments(
         value = args[position] if position < len(args) else kwargs.get(name)
         if isinstance(value, int):
             args, kwargs = _replaced(args, kwargs, position, name, float(value))
+        elif type(value) in _NO_FLOATS:
+            raise _wrong(op, name, "float", value)
+    for position, name in op.flags:
+        value = args[position] if position < len(args) else kwargs.get(name)
+        if type(value) in _NO_FLAGS:
+            raise _wrong(op, name, "bool", value)
     return args, kwargs
+
+
+_NO_FLOATS = frozenset({complex, str, tuple, list})
+_NO_FLAGS = frozenset({int, float, complex, str, tuple, list})
+
+
+def _wrong(op: Op, name: str, kind: str, value: Any) -> TypeError:
+    more = "; several dimensions are given as a tuple" if name == "keepdim" else ""
+    return TypeError(
+        f"{op.name}(): argument '{name}' must be {kind}, not {type(value).__name__}{more}"
+    )
 
 
 def _replaced(
@@ -111,8 +128,10 @@ def reads_tensor(
 
 def _index(op: Op, name: str, value: Any) -> Any:
     """Return an argument that has to be an int; a 0-d tensor of integers is read."""
+    if isinstance(value, bool):
+        raise _wrong(op, name, "int", value)
     if isinstance(value, int) or getattr(value, "_batched", False):
         return value
     if hasattr(value, "__index__"):
         return value.__index__()
-    raise TypeError(f"{op.name}(): argument '{name}' must be int, not {type(value).__name__}")
+    raise _wrong(op, name, "int", value)

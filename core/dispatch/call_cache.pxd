@@ -56,6 +56,7 @@ cdef class CallCache:
     cdef public CachedCall recent
     cdef public bint by_shape
     cdef public Py_ssize_t missed, refused, unrecorded
+    cdef public bint delegates
 
     @cython.locals(
         cached=CachedCall, values=tuple, keys=tuple, rest=tuple, given=tuple, turn=Py_ssize_t, number=Py_ssize_t,

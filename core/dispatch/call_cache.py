@@ -253,18 +253,12 @@ class CallCache:
     """The cached calls of one op, and what served the latest one; of view ops that is a plan.
 
     Those of a view op are `by_shape` if its second argument is a tensor that tells a shape, and no more.
+    `delegates` tells whether the op's rule made a call of other ops instead.
     """
 
     __slots__ = (
-        "by_shape",
-        "calls",
-        "latest",
-        "missed",
-        "recent",
-        "refused",
-        "replays",
-        "unrecorded",
-    )
+        "by_shape", "calls", "delegates", "latest", "missed", "recent", "refused", "replays", "unrecorded",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.calls: dict[Any, Any] = {}
@@ -273,6 +267,7 @@ class CallCache:
         self.recent: CachedCall | None = None
         self.missed = 0  # plans that were not kept, see store_plan
         self.replays: dict[Any, Any] = {}  # see .replay
+        self.delegates = False
         self.refused = self.unrecorded = 0
         _caches.append(self)
 

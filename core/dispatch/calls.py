@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -45,11 +44,16 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
             args, kwargs = plain_arguments(op, args, kwargs)
             return execute(op, op.function(*args, **kwargs))
         if cached is None:
+            if cache.delegates:
+                replay = replayed(op, cache, args, kwargs)
+                if replay is not NotImplemented:
+                    return replay
             given, named = args, kwargs
             args, kwargs = plain_arguments(op, args, kwargs)
             spec = op.function(*args, **kwargs)
             alike = not reads_tensor(given, named, args, kwargs)
             if type(spec) is Delegated:
+                cache.delegates = cache.delegates or spec.function is None
                 if alike:
                     cache_delegation(op, cache, key, args, kwargs, spec)
                 return spec.result
@@ -88,31 +92,6 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
     return output
 
 
-def _flags(op: Op) -> dict[int, str]:
-    """Return the positions and names of the parameters that are True or False by default."""
-    given = op.declaration.__defaults__ or ()
-    start = op.declaration.__code__.co_argcount - len(given)
-    return {
-        position: op.names[position]
-        for position, value in enumerate(given, start)
-        if isinstance(value, bool)
-    }
-
-
-def _check_flags(op: Op, flags: dict[int, str], args: tuple[Any, ...]) -> None:
-    """Raise TypeError where a number stands for a flag: ``amax(1, 2)`` is not over two dimensions."""
-    for position, name in flags.items():
-        if position < len(args) and type(args[position]) in _NO_FLAGS:
-            raise TypeError(
-                f"{op.name}(): argument '{name}' (position {position}) must be bool, not "
-                f"{type(args[position]).__name__}; several dimensions are given as a tuple, other "
-                "arguments by name"
-            )
-
-
-_NO_FLAGS = frozenset({int, float, str, tuple, list})
-
-
 def _takes_numbers(op: Op) -> bool:
     """Return whether any parameter is not just a tensor."""
     kinds = op.function.__annotations__
@@ -123,6 +102,8 @@ def _takes_numbers(op: Op) -> bool:
 _FIRST = ("A", "B", "L", "b", "input", "x")
 _SPELLINGS = {
     "dim": ("axis",),
+    "dim0": ("axis0",),
+    "dim1": ("axis1",),
     "elements": ("element",),
     "indices_or_sections": ("indices", "sections", "tensor_indices_or_sections"),
     "input": ("x", "a", "x1"),
@@ -209,8 +190,6 @@ def _build_call(op: Op) -> Callable[..., Any]:
     renamed = _renamed(op)
     # Whoever gives more arguments than this in their places has none left to name otherwise.
     namable = max([op.parameters.index(name) + 1 for name in renamed.values()], default=0)
-    flags = _flags(op)
-    first = min(flags, default=sys.maxsize)
     cache = CallCache()
     seeded = "seed" in op.names  # a seed differs from call to call: nothing to cache
 
@@ -218,8 +197,6 @@ def _build_call(op: Op) -> Callable[..., Any]:
         numbers = _takes_numbers(op)
 
         def call_composite(*args: Any, **kwargs: Any) -> Any:
-            if len(args) > first:
-                _check_flags(op, flags, args)
             if kwargs:
                 if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
                     kwargs = _respelled(op, renamed, kwargs)
@@ -251,8 +228,6 @@ def _build_call(op: Op) -> Callable[..., Any]:
         return _by_plan(op, call_composite) if op.view else call_composite
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if len(args) > first:
-            _check_flags(op, flags, args)
         if kwargs:
             if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
                 kwargs = _respelled(op, renamed, kwargs)

@@ -51,11 +51,16 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
         if cached is None:
             if type(op.index) is not int:
                 return run_overridden(op, args, kwargs)
+            if cache.delegates:
+                replay = replayed(op, cache, args, kwargs)
+                if replay is not NotImplemented:
+                    return replay
             given, named = args, kwargs
             args, kwargs = plain_arguments(op, args, kwargs)
             values: Any = op.arguments(args, kwargs)
             alike = not reads_tensor(given, named, args, kwargs)
             if type(values) is Delegated:
+                cache.delegates = cache.delegates or values.function is None
                 if alike:
                     cache_delegation(op, cache, key, args, kwargs, values)
                 return values.result

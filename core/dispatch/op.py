@@ -190,6 +190,7 @@ class Op:
         "derivative",
         "elementwise",
         "fills",
+        "flags",
         "floats",
         "function",
         "index",
@@ -258,9 +259,10 @@ class Op:
         self.delegates = ""
         self.inplace_of: Op | None = None
         self.inplace: str | None = None
-        # The positions and names of the parameters that are ints, and of those that are floats.
+        # The positions and names of the parameters that are ints, of those that are floats, and of flags.
         self.integers: tuple[tuple[int, str], ...] = ()
         self.floats: tuple[tuple[int, str], ...] = ()
+        self.flags: tuple[tuple[int, str], ...] = ()
         # The indices of the arguments that a call writes into; such an op returns nothing.
         self.writes: tuple[int, ...] = ()
         self.updates: tuple[int, ...] = ()

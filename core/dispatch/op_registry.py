@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
@@ -401,6 +402,7 @@ def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
 _INTEGERS = ("int", "int | None", int)
 # What takes ints as they are, as a threshold of integer tensors does, is declared as Real.
 _FLOATS = ("float", "float | None", float)
+_FLAGS = ("bool", "bool | None", bool)
 
 
 def _declare(
@@ -421,6 +423,7 @@ def _declare(
     op = claim(name or function.__name__)
     op.declared = True
     op.kind = kind
+    op.pure = kind == "primitive" and _is_own(function)  # composites say it
     op.function = function
     shown: Callable[..., Any] = declaration or inspect.unwrap(function)
     op.declaration = shown
@@ -428,8 +431,12 @@ def _declare(
     names, plain = _parameters(shown)
     op.names = names
     kinds = shown.__annotations__
-    op.integers = tuple([(i, n) for i, n in enumerate(names) if kinds.get(n) in _INTEGERS])
-    op.floats = tuple([(i, n) for i, n in enumerate(names) if kinds.get(n) in _FLOATS])
+    count = shown.__code__.co_argcount
+    # What is given by name alone has a place that no argument has.
+    places = [(i if i < count else sys.maxsize, name) for i, name in enumerate(names)]
+    op.integers = tuple([place for place in places if kinds.get(place[1]) in _INTEGERS])
+    op.floats = tuple([place for place in places if kinds.get(place[1]) in _FLOATS])
+    op.flags = tuple([place for place in places if kinds.get(place[1]) in _FLAGS])
     if plain:
         given = shown.__defaults__ or ()
         op.defaults = (inspect.Parameter.empty,) * (len(names) - len(given)) + given

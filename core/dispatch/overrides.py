@@ -14,7 +14,7 @@ from contextlib import ContextDecorator, nullcontext
 from functools import partial
 from typing import Any, TypeVar
 
-from ..contexts import Context, declare, thread
+from ..contexts import Context, Mode, declare, thread
 from ..tensor import base
 from .counts import count_layers, settle
 from .op import Op
@@ -71,7 +71,7 @@ def unseen() -> Any:
     return DisableTorchFunction() if dispatch_state.layers_active else _NO_CONTEXT
 
 
-class PushedMode(Context):
+class PushedMode(Mode):
     """Base of modes: has one see the calls of this thread."""
 
     __slots__ = ()

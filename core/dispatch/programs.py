@@ -135,8 +135,9 @@ class Tracer(Layer):
         # Of values whose memory may be another's: whose.
         self.shared: dict[int, frozenset[Any]] = {}
         self.places: dict[int, Any] = {}
-        # The same by array, where autograd shows values in tensors of its own; None for what has two places.
-        self.arrays: dict[int, Any] | None = None
+        # The same by array, for detached tensors and those of autograd; None for what has two places.
+        self.arrays: dict[int, Any] = {}
+        self.recording = False  # whether gradients are traced, too
         self.kept: list[Any] = []
         self.count = 0
         # The indices of values whose memory is new, and nobody else's.
@@ -213,16 +214,15 @@ class Tracer(Layer):
         return tuple(fresh) if op.named is None else op.named(*fresh)
 
     def _record(self, op: Op, values: tuple[Any, ...], outputs: list[Any]) -> None:
-        if self.arrays is not None and layers.recording.enabled:
+        if self.recording and layers.recording.enabled:
             dispatch_state.gradient.record(op, values, tuple(outputs))
 
     def know(self, tensor: Any, place: Any) -> None:
         """Note what a tensor stands for."""
         self.kept.append(tensor)
         self.places[id(tensor)] = place
-        if self.arrays is not None:
-            array = id(tensor._array)
-            self.arrays[array] = None if array in self.arrays else place
+        array = id(tensor._array)
+        self.arrays[array] = None if array in self.arrays else place
 
     def _note(self, op: Op, key: DispatchKey, values: tuple[Any, ...], outputs: list[Any]) -> None:
         numbers = op.pointwise
@@ -248,7 +248,7 @@ class Tracer(Layer):
     def place_of(self, tensor: Any) -> Any:
         """Return the place of a tensor that was seen."""
         index = self.places.get(id(tensor))
-        if index is None and self.arrays is not None:
+        if index is None:
             index = self.arrays.get(id(tensor._array))
         if index is None:
             raise Untraceable("a tensor from outside")
@@ -327,7 +327,7 @@ def _traced(
     """Return what a function returns, and the tracer of what it called, some tensors being the inputs."""
     tracer = Tracer(device, body)
     for index, tensor in enumerate(tensors):
-        tracer.places[id(tensor)] = index
+        tracer.know(tensor, index)
     tracer.count = len(tensors)
     with layers.isolated(), tracer.active(), layers.gradient_off():
         return function(), tracer

@@ -91,7 +91,7 @@ def _jointly(
     The places of their gradients follow those of `tensors`. Returns the result, how many steps the body has,
     whether it read a layout, and the places of the gradients.
     """
-    tracer.arrays = {}
+    tracer.recording = True
     for index, tensor in enumerate(tensors):
         tracer.know(tensor, index)
     tracer.count = len(tensors) + count

@@ -102,11 +102,11 @@ def logcumsumexp(input: Tensor, dim: int) -> Spec:
     tensor([0.0000e+00, 6.9315e-01, 1.0000e+03])
     """
     check_tensor(input, "logcumsumexp")
+    dim = normalize_dim(dim, len(input._shape), "logcumsumexp")
     if input.dtype.category < FLOATING:
         raise NotImplementedError(
             f"logcumsumexp(): not implemented for {input.dtype}; convert it to floating point"
         )
-    dim = normalize_dim(dim, len(input._shape), "logcumsumexp")
     return Spec((input, dim), input._shape, input.dtype)
 
 
@@ -138,8 +138,9 @@ def _last_places(input: Tensor, extremes: Tensor, dim: int) -> Tensor:
 
 def _canonical_cummax(input: Any, dim: int) -> tuple[Tensor, int]:
     check_tensor(input, "cummax")
+    dim = normalize_dim(dim, len(input._shape), "cummax")
     refuse_complex(input, "cummax")
-    return input, normalize_dim(dim, len(input._shape), "cummax")
+    return input, dim
 
 
 @composite(rule=_canonical_cummax, outputs=results.cummax)
@@ -165,8 +166,9 @@ def cummax(input: Tensor, dim: int) -> results.cummax:
 
 def _canonical_cummin(input: Any, dim: int) -> tuple[Tensor, int]:
     check_tensor(input, "cummin")
+    dim = normalize_dim(dim, len(input._shape), "cummin")
     refuse_complex(input, "cummin")
-    return input, normalize_dim(dim, len(input._shape), "cummin")
+    return input, dim
 
 
 @composite(rule=_canonical_cummin, outputs=results.cummin)

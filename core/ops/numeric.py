@@ -246,9 +246,6 @@ def nan_to_num(
     tensor([1., 0., 9.])
     """
     check_tensor(input, "nan_to_num")
-    for argument, value in (("nan", nan), ("posinf", posinf), ("neginf", neginf)):
-        if type(value) is complex:
-            raise TypeError(f"nan_to_num(): argument '{argument}' must be float, not complex")
     dtype = input.dtype
     if dtype.category <= INTEGER:
         return copy(input, input)

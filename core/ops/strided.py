@@ -43,6 +43,12 @@ _BASIC_INDEX = op_registry.handle("basic_index")
 _COPY = op_registry.handle("copy")
 
 
+def _offset(input: Any) -> int:
+    """Return how many elements of the storage lie before a tensor's first, within a rule."""
+    offset: int = input._key.runtime.storage_offset(input._array)
+    return offset
+
+
 # --- windows and diagonals ----------------------------------------------------------------------
 
 
@@ -92,7 +98,7 @@ def as_strided(
             f"{list(strides)}"
         )
     if layout is None:
-        layout = (input.stride(), input.storage_offset())
+        layout = (input.stride(), _offset(input))
     offset = layout[1] if storage_offset is None else int(storage_offset)
     return Spec((input, shape, strides, offset, layout), shape, input.dtype)
 
@@ -316,7 +322,7 @@ def view_as_complex(input: Tensor) -> Spec:
         raise RuntimeError(
             f"Tensor must have a stride divisible by 2 for all but last dimension, got {strides}"
         )
-    if input.storage_offset() % 2:
+    if _offset(input) % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     return Spec((input,), input._shape[:-1], input.dtype.to_complex())
 
@@ -353,10 +359,10 @@ def view_dtype(input: Tensor, dtype: DType) -> Spec:
             )
         if new > old:
             ratio = new // old
-            if input.storage_offset() % ratio:
+            if _offset(input) % ratio:
                 raise RuntimeError(
                     f"self.storage_offset() must be divisible by {ratio} to view {names}, but got "
-                    f"{input.storage_offset()}"
+                    f"{_offset(input)}"
                 )
             for dim, stride in enumerate(strides[:-1]):
                 if stride % ratio:

@@ -101,7 +101,10 @@ def _to_format(
         format_strides(shape, memory_format, "to")  # raises before anything is copied
     # What comes to the host may be copied once more there, for which it has to have arrived.
     waits = not non_blocking or (device is not None and device.type == CPU.type)
-    result = input.to(device=device, dtype=dtype, non_blocking=not waits)
+    if device is None:
+        result = input if dtype is None or dtype is input.dtype else CAST.call(input, dtype)
+    else:
+        result = input.to(device=device, dtype=dtype, non_blocking=not waits)
     if (
         result is input
         and not copy

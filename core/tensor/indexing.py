@@ -429,7 +429,9 @@ def _part(item: Any, input: Any) -> Any:
         return _from_host(item, input)
     if hasattr(item, "__index__"):
         return item.__index__()
-    raise IndexError(
+    # As torch, for which a string is data of a new tensor.
+    kind = TypeError if isinstance(item, str) else IndexError
+    raise kind(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
         f"indices (got {type(item).__name__})"
     )

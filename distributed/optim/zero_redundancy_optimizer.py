@@ -173,8 +173,11 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         with no_grad():
             for rank, alike, kept in self._buckets:
                 flat = kept
-                if flat is None:
+                if flat is None and rank == self.rank:
                     flat = cat([p.detach().reshape(-1) for p in alike])
+                elif flat is None:
+                    first, size = alike[0], sum([p.numel() for p in alike])
+                    flat = empty(size, dtype=first.dtype, device=first.device)
                 source = c10d.get_global_rank(self.process_group, rank)
                 work = c10d.broadcast(flat, source, self.process_group, async_op=True)
                 works.append((work, rank, alike, flat, kept))

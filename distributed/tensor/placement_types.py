@@ -79,3 +79,6 @@ class Partial(Placement):
     """Summands, one in each process."""
 
     reduce_op: str = "sum"
+
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"

@@ -125,12 +125,15 @@ def _bags(
     padding_idx: int | None,
     sparse: bool,
 ) -> Any:
+    length = 0
     inside = None  # what comes after the end of the last bag is in none
     if input.ndim == 2:
         bags, length = input.shape
         flat = input.reshape(-1).to(int64)
         factors = None if per_sample_weights is None else per_sample_weights.reshape(-1)
-        membership: Any = arange(bags * length, device=input.device).floor_divide(max(length, 1))
+        membership: Any = None  # bags of one length lie one after the other
+        if mode == "max":
+            membership = arange(bags * length, device=input.device).floor_divide(max(length, 1))
     else:
         assert offsets is not None
         _check_offsets(offsets, input)
@@ -144,6 +147,11 @@ def _bags(
     members = embedding(
         flat, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse
     )
+    if membership is None and padding_idx is None:
+        if factors is not None:
+            members = members * factors.unsqueeze(1)
+        together = members.unflatten(0, (bags, length)).sum(1)
+        return together if mode == "sum" else together / max(length, 1)
     counted = flat != (-1 if padding_idx is None else padding_idx)
     if inside is not None:
         counted = counted & inside
@@ -153,6 +161,12 @@ def _bags(
     if factors is not None:
         members = members * factors.unsqueeze(1)
     members = where(counted.unsqueeze(1), members, 0.0)
+    if membership is None:
+        totals = members.unflatten(0, (bags, length)).sum(1)
+        if mode == "sum":
+            return totals
+        counts = counted.unflatten(0, (bags, length)).sum(1).to(weight.dtype)
+        return totals / counts.clamp(min=1).unsqueeze(1)
     totals = empty.index_add(0, membership, members)
     if mode == "sum":
         return totals

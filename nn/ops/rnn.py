@@ -144,7 +144,7 @@ def gru_cell_backward(g: Tensor, inputs: Sequence[Tensor]) -> tuple[Tensor, Tens
 
 
 # --- all steps of a layer ---------------------------------------------------------------------------
-# One node of the graph: what the steps give the weights is one product of all steps, not a sum of one per step.
+# One node of the graph: what the steps give the weights is one product of all steps, not a sum of products.
 
 
 def _check_layer(count: int, inputs: Any, reverse: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from tensorplug.core import Tensor, ops
 from tensorplug.core.device import dtypes
 from tensorplug.graph import Node, Value
-from tensorplug.graph.graph import call
+from tensorplug.graph.nodes import call
 from tensorplug.graph.ops import shown
 
 from ..writing import Inexpressible, Size, Writer

@@ -203,6 +203,10 @@ LAZY_METHODS = {
     "sparse_dim": "Return how many dimensions are addressed by coordinates: of a dense tensor none.",
     "sparse_mask": "Return the elements at the places of a sparse tensor, in its layout.",
     "to_sparse": "Return the tensor in a sparse layout, by default with coordinates.",
+    **dict.fromkeys(
+        ("to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc"),
+        "Raise: sparse tensors are stored by coordinates or row by row.",
+    ),
     "to_sparse_coo": "Return the tensor with the coordinates of its elements.",
     "to_sparse_csr": "Return the matrix stored row by row.",
     "values": "Return the stored elements of a sparse tensor.",

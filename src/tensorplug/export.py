@@ -25,7 +25,7 @@ from tensorplug.core.ops.creation.creation import zeros
 from tensorplug.core.tensor import layout as layouts
 from tensorplug.graph import Graph, Node, Uncapturable, Value
 from tensorplug.graph.capture import Recorder
-from tensorplug.graph.graph import known_op, values_in
+from tensorplug.graph.nodes import known_op, values_in
 from tensorplug.graph.symbolic import Size, at, generalize, same
 from tensorplug.nn import Module, Parameter
 

@@ -18,7 +18,7 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Iterable
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from tensorplug.core import Tensor
 from tensorplug.core.dispatch import overrides as _core
@@ -80,15 +80,6 @@ class TorchFunctionMode(PushedMode):
     ) -> Any:
         """Make a call, or return NotImplemented."""
         raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        return self
-
-    @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> Any:
-        """Return a new mode."""
-        return cls(*args, **kwargs)
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):

@@ -1,6 +1,6 @@
 """Every op under random transforms, at ordinary values and where guards are, against a loop.
 
-A test run has one case for each op and dtype; ``make fuzz`` has ``TENSORPLUG_FUZZ`` cases in all.
+A test run has two cases for each op and dtype; ``make fuzz`` has ``TENSORPLUG_FUZZ`` cases in all.
 """
 
 import os
@@ -13,7 +13,7 @@ from tensorplug.autograd import derivative
 from tensorplug.autograd.forward.tangents import tangent
 from tensorplug.autograd.vmap.vmap_rules import vmap_rule
 from tensorplug.core.device.dtypes import complex128, float64
-from tensorplug.testing import transform_cases
+from tensorplug.testing import cases, transform_cases
 from tensorplug.testing.comparison import assert_close
 from tensorplug.testing.records import all_records
 
@@ -21,7 +21,7 @@ tp.nn  # noqa: B018  # its ops have records too
 
 RECORDS = list(all_records())
 SLICES = 12
-SEEDS = max(1, int(os.environ.get("TENSORPLUG_FUZZ", "0")) // 700)
+SEEDS = max(2, int(os.environ.get("TENSORPLUG_FUZZ", "0")) // 700)
 
 
 def faults(records, dtypes, seeds):
@@ -184,6 +184,59 @@ def _masked(value, y, x):
 def test_planted_faults_are_found(planted):
     records = [record for record in RECORDS if record.op == planted]
     assert faults(records, (float64,), range(90))[0]
+
+
+# The first derivative is right. Transforms of it are all wrong in the same way: finite differences tell.
+SECOND_FAULTS = {
+    "a constant slope": (
+        "sinh",
+        "tensorplug_derivatives",
+        derivative("sinh", input=lambda g, input: g * input.detach().cosh(), priority=1),
+    ),
+    "one factor too few": (
+        "matmul",
+        "tensorplug_derivatives",
+        derivative(
+            "matmul",
+            input=lambda g, other: (
+                g.detach() @ other.mT if other.ndim > 1 else g[..., None] * other
+            ),
+            other=lambda g, input: input.mT @ g if input.ndim > 1 else input[..., None] * g,
+            priority=1,
+        ),
+    ),
+    "the sign of what it saved": (
+        "tanh",
+        "tensorplug_derivatives",
+        derivative(
+            "tanh",
+            input=lambda g, result: g * (1 - 2 * result.detach() ** 2 + result * result),
+            priority=1,
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("planted", SECOND_FAULTS.values(), indirect=True, ids=SECOND_FAULTS)
+def test_faults_of_second_derivatives_are_found(planted):
+    record = next(record for record in RECORDS if record.op == planted)
+    with pytest.raises(AssertionError, match=planted):
+        cases.check_second_gradient(record, "cpu", float64)
+
+
+def test_all_ops_have_cases():
+    """Each op that is differentiable in double precision is drawn, and its second derivative checked."""
+    wanted = [
+        record
+        for record in RECORDS
+        if record.gradient and {float64, complex128} & set(record.dtypes)
+    ]
+    assert len(wanted) > 480
+    for record in wanted:
+        dtypes = [dtype for dtype in (float64, complex128) if dtype in record.dtypes]
+        assert any(transform_cases.draw(record, dtype, 0) for dtype in dtypes), record.op
+        there = [cases.gradient_cases(record, "cpu", dtype, ("contiguous",), 0) for dtype in dtypes]
+        assert any(next(found, None) for found in there), record.op
 
 
 @pytest.mark.parametrize("op", sorted({fault[0] for fault in FAULTS.values()}))

@@ -117,6 +117,7 @@ torch._higher_order_ops.while_loop(lambda i: i < 3, lambda i: (i + 1,), (torch.t
 unwrapped({"module.weight": 1, "step": 2})
 [importlib.import_module("torch.nn.common_types")._size_2_t is not None, importlib.import_module("torch.utils._triton").has_triton()]
 importlib.import_module("torch.cuda.amp.autocast_mode").autocast.__name__, importlib.import_module("torch.amp.grad_scaler").OptState.READY.name
+scaled_by_device_type()
 torch.utils.weak.WeakIdRef(picture) == torch.utils.weak.WeakIdRef(picture)
 torch.utils.data.dataloader.get_worker_info(), torch.rnn_tanh_cell(*[torch.ones(1, 1)] * 4).item()
 torch.cuda.get_arch_list(), raised(lambda: torch.accelerator.memory_stats()) != "nothing raised"
@@ -145,6 +146,8 @@ torch.sparse.mm(torch.eye(2).to_sparse(), torch.ones(2, 2)).tolist()
 (torch.eye(2).to_sparse() @ torch.ones(2, 2)).tolist()
 torch.eye(2).to_sparse().t().coalesce().indices().tolist()
 (torch.eye(2).to_sparse() * 3).to_dense().tolist(), torch.sparse.sum(torch.eye(2).to_sparse()).item()
+torch.sparse.spdiags(torch.arange(8.0).reshape(2, 4), torch.tensor([-1, 2]), (3, 5)).to_dense().tolist()
+torch.swapaxes(torch.zeros(2, 3), axis0=0, axis1=1).shape
 sparse_grad()
 sparse_embedding()
 # --- files
@@ -372,6 +375,27 @@ def evaluate() -> None:
         node = Double.apply(torch.ones(1, requires_grad=True)).grad_fn
         saved = [t.tolist() for t in node.saved_tensors]
         return type(node).__name__, node.factor, saved, node.needs_input_grad
+
+    def scaled_by_device_type() -> Any:
+        cuda, cpu, files = torch.cuda.amp, torch.cpu.amp, "torch.cuda.amp"
+        mode = importlib.import_module(f"{files}.autocast_mode")
+        scaler = importlib.import_module(f"{files}.grad_scaler")
+        made = (
+            cuda.autocast(),
+            cuda.autocast(False),
+            mode.autocast(enabled=False),
+            cpu.autocast(True),
+        )
+        with made[-1]:
+            dtype = (torch.ones(1, 1) @ torch.ones(1, 1)).dtype
+        functions = cuda.custom_fwd(len), cuda.custom_fwd(cast_inputs=torch.float32)(len)
+        scales = cuda.GradScaler(2.0, enabled=False), scaler.GradScaler(enabled=False)
+        return (
+            [isinstance(one, torch.autocast) for one in made],
+            str(dtype),
+            [callable(function) for function in functions],
+            [one.is_enabled() for one in scales],
+        )
 
     def own_parameter() -> Any:
         layer = nn.Module()

@@ -120,3 +120,34 @@ def test_tensors_where_numbers_stand() -> None:
             got = outcome(lambda op=op, args=args, kwargs=kwargs: op.call(*args, **kwargs))
             assert got == alone[number], f"{name}: {slot.where} after another tensor differs"
     assert served > 100
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_tensors_given_by_name() -> None:
+    """Of each op: tensors by name, with other values and shapes in turn, are not taken for those before."""
+    served = 0
+    for record in filter(is_taken, records()):
+        op = get_op(record.op)
+        dtype = tp.float32 if tp.float32 in record.dtypes else record.dtypes[0]
+        for sample in cases.samples_of(record, "cpu", dtype)[:1]:
+            named = dict(zip(op.names[1:], sample.args[1:], strict=False)) | sample.kwargs
+            if len(sample.args) > len(op.names) or not list(cases.tensors_in(named)):
+                continue
+            calls = [
+                (sample.args[:1], cases.map_tensors(named, change))
+                for change in (
+                    tp.Tensor.clone,
+                    lambda t: t.flip(0) if t.ndim else t + t,
+                    lambda t: t.unsqueeze(0),
+                )
+            ]
+            alone = []
+            for args, kwargs in calls:
+                clear()
+                alone.append(with_gradient(op, args, kwargs))
+            served += not all(isinstance(result, str) for result in alone)
+            clear()
+            for number in (0, 1, 2, 1, 0):
+                got = with_gradient(op, *calls[number])
+                assert got == alone[number], f"{record.op} {sample}: after other tensors differs"
+    assert served > 100

@@ -75,7 +75,7 @@ MISSING = {
 }
 MISSING_METHODS = {
     SPARSE: """
-        sparse_resize_ sparse_resize_and_clear_ sspaddmm to_sparse_bsc to_sparse_bsr to_sparse_csc
+        sparse_resize_ sparse_resize_and_clear_ sspaddmm
     """,
     QUANTIZED: """
         dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale

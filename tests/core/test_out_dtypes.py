@@ -52,9 +52,11 @@ def test_out(name):
 OTHERS = {
     "addbmm": "converts if the batch is empty",
     "bernoulli": "complex numbers are refused by another error",
+    "clamp": "it does not convert between numbers, it does between tensors",
     "cumprod": "bool is taken of 0-d tensors",
     "cumsum": "bool is taken of 0-d tensors",
     "fft_ifft": "of complex numbers it does not convert, of real ones it does",
+    "inner": "with a number it is a product, which converts",
     "ldexp": "it does not convert where the exponent is of the input's dtype",
     "linalg_lstsq": "the rank, an integer, is converted to anything",
     "linalg_matrix_rank": "the rank, an integer, is converted to anything",

@@ -339,3 +339,28 @@ def test_what_no_later_step_needs_is_freed():
         assert program.run([np.zeros(3)]) is True
     finally:
         del kernels[place:]
+
+
+def test_a_rule_that_makes_calls_of_other_ops_is_replayed(runs):
+    matrix, row, values = tp.eye(3) * 4, tp.arange(5.0), tp.tensor([0.5, 3.5])
+    for function, expected in (
+        (lambda: tp.linalg.cholesky_ex(matrix, upper=True).L, (tp.eye(3) * 2).tolist()),
+        (lambda: tp.searchsorted(row, values, out_int32=True), [1, 4]),
+        (lambda: tp.tensor(2.0).sort().values, 2.0),
+    ):
+        before = len(runs)
+        for _ in range(5):
+            assert function().tolist() == expected
+        assert len(runs) > before
+    with pytest.raises(tp.linalg.LinAlgError):
+        tp.linalg.cholesky_ex(-matrix, upper=True, check_errors=True)
+
+
+def test_a_detached_tensor_is_the_one_it_shows(runs):
+    x, samples = tp.rand(2, 3, 5, 5), tp.full((2, 3, 2), 0.5)
+    results = [
+        functional.fractional_max_pool2d(x, 2, output_size=2, _random_samples=samples)
+        for _ in range(5)
+    ]
+    assert any(len(program.steps) > 10 for program in runs)
+    assert tp.equal(results[0], results[-1])

@@ -143,6 +143,10 @@ def check_collectives_of_groups():
         said = [f"from {me}" * me, me] if rank == root else [None, None]
         dist.broadcast_object_list(said, group=group, **src)
         assert said == [f"from {members[root]}" * members[root], members[root]]
+        texts = [["x" * 10 * m] * (m + 1) for m in members]
+        heard = [None]
+        dist.scatter_object_list(heard, texts if rank == root else None, group=group, **src)
+        assert heard == [texts[rank]]
         heard = [None] * size if rank == root else None
         dist.gather_object({"rank": me}, heard, group=group, **dst)
         assert heard == ([{"rank": m} for m in members] if rank == root else None)

@@ -277,6 +277,32 @@ def test_worlds_that_cannot_be_found(join, scheme, monkeypatch):
     assert not dist.is_initialized()
 
 
+def test_what_follows_a_future_fails_with_its_own_error(join):
+    join()
+    future = dist.all_reduce(tp.ones(2), async_op=True).get_future()
+
+    def fail(done):
+        raise KeyError(str(done.value()[0].tolist()))
+
+    following = future.then(fail)
+    for last in (following, following.then(lambda done: done.value())):
+        with pytest.raises(KeyError, match=r"\[1.0, 1.0\]"):
+            last.wait()
+    assert future.then(lambda done: len(done.value())).wait() == 1
+
+
+def test_senders_are_told_by_their_rank_in_the_world():
+    """A group's members have other numbers in it."""
+    request, group = Done(), dist.ProcessGroup("9", [3, 5, 8], "x", {}, timedelta(seconds=1))
+    for source, rank in ((0, 3), (1, 5), (2, 8)):
+        request.source = source
+        work = dist.Work(group, "receive", request, Alone())
+        with pytest.raises(RuntimeError, match="only of a message that was received"):
+            work.source_rank()
+        assert work.wait()
+        assert work.source_rank() == rank
+
+
 @pytest.mark.parametrize(
     ("given", "environment", "place"),
     [

@@ -368,9 +368,9 @@ def test_a_planted_fault_is_found(monkeypatch):
     with pytest.raises(AssertionError):
         test_python_state()
     monkeypatch.undo()
-    from tensorplug.graph import program
+    from tensorplug.graph import lowering, program
 
-    settle = program._settle
+    settle = lowering._settle
 
     def reuses_too_early(tracer):
         settle(tracer)
@@ -378,8 +378,8 @@ def test_a_planted_fault_is_found(monkeypatch):
             if isinstance(step, program.KernelStep) and step.op.pointwise and step.into < 0:
                 step.into = step.places()[0]
 
-    monkeypatch.setattr(program, "_settle", reuses_too_early)
-    monkeypatch.setattr(program, "fuse", lambda *_: set())  # fused steps reuse nothing
+    monkeypatch.setattr(lowering, "_settle", reuses_too_early)
+    monkeypatch.setattr(lowering, "fuse", lambda *_: set())  # fused steps reuse nothing
     with pytest.raises((AssertionError, ValueError)):
         test_results_in_memory_of_others_are_not_written()
 

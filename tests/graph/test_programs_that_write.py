@@ -9,7 +9,7 @@ import pytest
 import tensorplug as tp
 import tensorplug.nn.functional as F
 from tensorplug import nn
-from tensorplug.graph import compiling
+from tensorplug.graph import compiled
 
 PROGRAMS = {}
 
@@ -475,6 +475,6 @@ def test_programs(name, alike):
 
 
 def test_a_planted_fault_is_found(alike, monkeypatch):
-    monkeypatch.setattr(compiling, "memory_of", lambda *_: frozenset())
+    monkeypatch.setattr(compiled, "memory_of", lambda *_: frozenset())
     with pytest.raises(AssertionError):
         alike(PROGRAMS["two_results_views_alike"])

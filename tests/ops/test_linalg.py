@@ -153,3 +153,32 @@ def test_pivots_that_name_no_row_are_refused():
     for wrong in (0, 4, -1, 1 << 20):
         with pytest.raises(RuntimeError, match="pivots must be from 1"):
             tp.linalg.lu_solve(LU, tp.tensor([1, wrong, 3], dtype=tp.int32), tp.ones(3, 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("n", [31, 32, 70])
+def test_equations_in_single_precision(dtype: str, n: int) -> None:
+    rng = np.random.default_rng(0)
+    A, B = rng.standard_normal((2, 2, n, n))
+    A = (A + 9 * np.eye(n)).astype(dtype)
+    B = B.astype(dtype)
+    if A.dtype.kind == "c":
+        A, B = A + np.complex64(1j) * B, B * np.complex64(1 + 1j)
+    a, b = tp.from_numpy(A), tp.from_numpy(B)
+    exact = np.linalg.solve(A.astype("complex128"), B.astype("complex128"))
+    assert np.allclose(tp.linalg.solve(a, b).numpy(), exact, 1e-3, 1e-4)
+    assert np.allclose(tp.linalg.solve(a, b[:, :, 0]).numpy(), exact[:, :, 0], 1e-3, 1e-4)
+    assert np.allclose(tp.linalg.inv(a).numpy(), np.linalg.inv(A.astype("complex128")), 1e-3, 1e-4)
+    assert tp.linalg.solve(a, b[:, :, :0]).shape == (2, n, 0)
+    small = A / np.float32(9)
+    sign, logarithm = np.linalg.slogdet(small.astype("complex128"))
+    assert np.allclose(tp.linalg.slogdet(tp.from_numpy(small))[0].numpy(), sign, 1e-3, 1e-4)
+    assert np.allclose(tp.linalg.slogdet(tp.from_numpy(small))[1].numpy(), logarithm, 1e-4, 1e-3)
+    exact = np.linalg.det(small.astype("complex128"))
+    assert np.allclose(tp.linalg.det(tp.from_numpy(small)).numpy() / exact, 1, 1e-3, 1e-3)
+    a[1, :, 3] = 0
+    assert tp.linalg.solve_ex(a, b).info.tolist() == [0, 4]
+    assert tp.linalg.inv_ex(a).info.tolist() == [0, 4]
+    assert tp.linalg.det(a)[1] == 0
+    assert tp.linalg.slogdet(a)[0][1] == 0
+    assert tp.linalg.slogdet(a)[1][1] == -INF

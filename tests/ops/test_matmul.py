@@ -152,3 +152,33 @@ def test_sums_that_just_fit_and_just_do_not() -> None:
         a = np.full((64, 2), bound, np.int64)
         b = np.full((2, 64), bound + 1, np.int64)
         np.testing.assert_array_equal((tp.from_numpy(a) @ tp.from_numpy(b)).numpy(), a @ b)
+
+
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+PRODUCTS = (
+    ((40, 70), (70, 50)),
+    ((4096,), (4096,)),
+    ((3, 20, 30), (30, 40)),
+    ((2, 1, 30, 20), (4, 20, 30)),
+    ((9000,), (9000, 3)),
+    ((4, 5000), (5000,)),
+    ((0, 5), (5, 3)),
+)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("shapes", PRODUCTS, ids=str)
+def test_products_of_integers_are_exact_modulo_the_dtype(dtype: str, shapes: Any) -> None:
+    limits = np.iinfo(dtype)
+    lowest, highest = int(limits.min), int(limits.max)
+    rng = np.random.default_rng(0)
+    for low, high in ((lowest, highest), (highest - 3, highest), (lowest, lowest + 3), (0, 9)):
+        left, right = (rng.integers(low, high, s, dtype, endpoint=True) for s in shapes)
+        found = tp.from_numpy(left) @ tp.from_numpy(right)
+        # Python's own integers, wrapped around.
+        exact = np.matmul(left.astype(object), right.astype(object)) if left.size else 0
+        wrapped = np.broadcast_to(
+            (exact + (-lowest)) % (highest - lowest + 1) + lowest, found.shape
+        )
+        assert str(found.dtype).endswith(dtype)
+        assert found.tolist() == wrapped.tolist()

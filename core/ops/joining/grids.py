@@ -12,6 +12,7 @@ from ...dispatch.op_registry import composite
 from ...tensor.base import new_tensor
 from ...tensor.host_data import from_data
 from ...tensor.shapes import Shape
+from ..copying import clone
 from ..creation.creation import fill_new, options
 from ..indexing.index_select import index_select
 from ..indexing.indexing import place
@@ -122,9 +123,11 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return fill_new((0,), 0, input.dtype, input.device)
+    if r == 1:
+        return reshape(clone(input), (input._shape[0], 1))
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(input._shape[0]), r))
-    positions = _positions([n for row in rows for n in row], input)
+    positions = _positions(list(itertools.chain.from_iterable(rows)), input)
     return reshape(index_select(input, 0, positions), (len(rows), r))
 
 

@@ -108,6 +108,7 @@ def _canonical_nansum(
     input: Any, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Any:
     check_tensor(input, "nansum")
+    dims = normalize_dims(dim, len(input._shape), "nansum")
     if input.dtype.category == COMPLEX:
         raise RuntimeError(f"nansum(): complex inputs are not supported, got {input.dtype}")
     if input.dtype.category != FLOATING:
@@ -115,7 +116,7 @@ def _canonical_nansum(
     if dtype is not None:
         return Delegated(sum(input.masked_fill(input != input, 0), dim, keepdim, dtype=dtype))
     check_flag(keepdim, "nansum")
-    return input, normalize_dims(dim, len(input._shape), "nansum"), keepdim
+    return input, dims, keepdim
 
 
 @composite("input, dim, keepdim", rule=_canonical_nansum)
@@ -304,7 +305,6 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
 def _extreme(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Spec:
     check_tensor(input, name)
     check_flag(keepdim, name)
-    refuse_complex(input, name)
     dims = normalize_dims(dim, len(input._shape), name)
     if 0 in input._shape and (dim is None or dim == () or dim == []):
         raise RuntimeError(
@@ -312,6 +312,7 @@ def _extreme(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Spec:
             f"reduction dim with the 'dim' argument; got shape {list(input._shape)}"
         )
     check_not_empty(input, dims, name)
+    refuse_complex(input, name)
     return Spec((input, dims, keepdim), reduced_shape(input._shape, dims, keepdim), input.dtype)
 
 

@@ -57,8 +57,9 @@ def argsort(
     >>> tp.argsort(tp.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
-    _refuse_complex(input, "argsort")
+    check_tensor(input, "argsort")
     dim = normalize_dim(dim, len(input._shape), "argsort")
+    _refuse_complex(input, "argsort")
     return Spec((input, dim, bool(descending)), input._shape, int64)
 
 
@@ -70,8 +71,9 @@ def _shapeless(found: Any) -> Any:
 def _canonical_sort(
     input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = False
 ) -> Any:
-    _refuse_complex(input, "sort")
+    check_tensor(input, "sort")
     dim = normalize_dim(dim, len(input._shape), "sort")
+    _refuse_complex(input, "sort")
     if not input._shape:
         return Delegated(_shapeless(sort(input.reshape(1), 0, bool(descending))))
     return input, dim, bool(descending)
@@ -182,10 +184,10 @@ def topk(
 
 def _prepare(name: str, input: Tensor, dim: int) -> int:
     check_tensor(input, name)
-    refuse_complex(input, name)
     dim = normalize_dim(dim, len(input._shape), name)
     if input._shape:
         check_not_empty(input, (dim,), name)
+    refuse_complex(input, name)
     return dim
 
 

@@ -72,7 +72,8 @@ def _checked(samples: Any, x: Any, name: str) -> Any:
     given = samples._shape
     if samples.dtype != x.dtype:
         raise RuntimeError(
-            f"{name}(): Expect _random_samples to have the same dtype as input, {x.dtype}, got {samples.dtype}"
+            f"{name}(): Expect _random_samples to have the same dtype as input, {x.dtype}, got "
+            f"{samples.dtype}"
         )
     if len(given) != 3 or given[0] < n or given[1:] != (c, len(size)):
         raise RuntimeError(

@@ -46,8 +46,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """
 
     def unit(x: Any) -> Any:
-        norm = x.norm(2, dim, keepdim=True).clone()
-        with no_grad():
+        norm = x.norm(2, dim, keepdim=True)
+        if not norm.requires_grad:
+            return x / norm.clamp_min(eps)
+        norm = norm.clone()
+        with no_grad():  # to its gradient the norm stays what it was
             norm.clamp_(min=eps)
         return x / norm
 

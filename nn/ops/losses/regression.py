@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.autograd import no_grad
+from tensorplug.autograd import derivative, no_grad
 from tensorplug.core import Tensor
+from tensorplug.core.device.dtypes import finfo
 from tensorplug.core.errors import warn
 from tensorplug.core.ops import broadcast_tensors, full_like, where, xlogy
 
@@ -120,6 +121,32 @@ def l1_loss(
     return _weighted_mean((input - target).abs(), weight, reduction, "l1_loss")
 
 
+def _capped(difference: Any, bound: float) -> Any:
+    """Return the differences, of which none is farther from zero than `bound`."""
+    bound = min(bound, finfo(difference.dtype).max)
+    return difference.clamp(-bound, bound)
+
+
+def _huber(difference: Any, delta: float) -> Any:
+    capped = _capped(difference, delta)
+    return capped * difference.sub(capped, alpha=0.5)
+
+
+def _each(g: Any, difference: Any, reduction: str) -> Any:
+    """Return the gradient of each element's loss."""
+    return g / difference.numel() if reduction == "mean" else g
+
+
+def _smooth_l1_gradient(g: Any, difference: Any, reduction: str, beta: float) -> Any:
+    slope = _capped(difference, beta) / beta if beta else difference.sign()
+    return slope * _each(g, difference, reduction)
+
+
+def _huber_gradient(g: Any, difference: Any, reduction: str, delta: float, weight: Any) -> Any:
+    slope = _capped(difference, delta) * _each(g, difference, reduction)
+    return slope if weight is None else slope * weight
+
+
 @loss("input, target, reduction, beta", _check_smooth_l1)
 def smooth_l1_loss(
     input: Tensor,
@@ -136,11 +163,11 @@ def smooth_l1_loss(
     ValueError
         If `beta` is negative.
     """
-    distance = (input - target).abs()
+    difference = input - target
     if beta == 0:
-        return reduced(distance, reduction, "smooth_l1_loss")
-    losses = where(distance < beta, 0.5 * distance * distance / beta, distance - 0.5 * beta)
-    return reduced(losses, reduction, "smooth_l1_loss")
+        return reduced(difference.abs(), reduction, "smooth_l1_loss")
+    capped = _capped(difference, beta)
+    return reduced(capped / beta * difference.sub(capped, alpha=0.5), reduction, "smooth_l1_loss")
 
 
 @loss("input, target, reduction, delta, weight", _check_huber)
@@ -158,8 +185,7 @@ def huber_loss(
     RuntimeError
         If `delta` is not positive.
     """
-    distance = (input - target).abs()
-    losses = where(distance < delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta))
+    losses = _huber(input - target, delta)
     if weight is not None:
         if tuple(weight.shape) != tuple(losses.shape):
             raise ValueError("huber_loss(): Inputs and weight must have the same size.")
@@ -288,3 +314,28 @@ def gaussian_nll_loss(
     if full:
         losses = losses + 0.5 * math.log(2 * math.pi)
     return reduced(losses, reduction, "gaussian_nll_loss")
+
+
+DERIVATIVES = [
+    derivative(
+        "smooth_l1_loss",
+        input=lambda g, input, target, reduction, beta: _smooth_l1_gradient(
+            g, input - target, reduction, beta
+        ),
+        target=lambda g, input, target, reduction, beta: (
+            -_smooth_l1_gradient(g, input - target, reduction, beta)
+        ),
+    ),
+    derivative(
+        "huber_loss",
+        input=lambda g, input, target, reduction, delta, weight: _huber_gradient(
+            g, input - target, reduction, delta, weight
+        ),
+        target=lambda g, input, target, reduction, delta, weight: (
+            -_huber_gradient(g, input - target, reduction, delta, weight)
+        ),
+        weight=lambda g, input, target, reduction, delta: (
+            _huber(input - target, delta) * _each(g, input, reduction)
+        ),
+    ),
+]

@@ -36,6 +36,7 @@ RENAMED = {
     "torch.utils.data": "tensorplug.data",
     "torch.utils.data._utils": "tensorplug.data",
     "torch.utils.data._utils.collate": "tensorplug.data.collate",
+    "torch.utils.data._utils.pin_memory": "tensorplug.data.pinning",
     "torch.utils.data._utils.worker": "tensorplug.data.workers",
     "torch.utils.data.dataloader": "tensorplug.data.loader",
     "torch.utils.data.dataset": "tensorplug.data.datasets",
@@ -186,9 +187,10 @@ def _counterpart(name: str) -> Any:
     package, _, file = name.rpartition(".")
     if package == "torch.distributions" and file in _DISTRIBUTIONS.split():
         return importlib.import_module("tensorplug.distributions")
+    kind, *rest = name.split(".")[1:]
+    if rest and rest[0] == "amp":  # of a device type, in one file or more
+        return getattr(importlib.import_module("tensorplug"), kind).amp
     own = RENAMED.get(name, f"tensorplug.{name.removeprefix('torch.')}")
-    if name.endswith(".amp"):  # torch has one for each device type, too
-        own = "tensorplug.amp"
     try:
         return importlib.import_module(own)
     except ModuleNotFoundError as error:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import enum
 import functools
 import math
-import sys
 import tempfile
 import types
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.__config__ import show
 from tensorplug._devices import WELL_KNOWN
 from tensorplug.amp import autocast_mode
 from tensorplug.autograd import set_grad_enabled
@@ -353,9 +351,6 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     ),
     "torch._inductor.runtime.cache_dir_utils": {"cache_dir": tempfile.gettempdir},
     "torch.jit._recursive": {"concrete_type_store": types.SimpleNamespace(type_store={})},
-    "torch.utils.collect_env": {
-        "get_pretty_env_info": show, "main": lambda: sys.stdout.write(f"{show()}\n")
-    },
     "torch.utils._sympy.numbers": {"IntInfinity": float, "int_oo": math.inf},
     "torch.utils._sympy.value_ranges": {"ValueRanges": ValueRanges},
 }  # fmt: skip

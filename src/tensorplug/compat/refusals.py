@@ -301,7 +301,6 @@ _FAMILIES: dict[str, tuple[str, str]] = {
     "torch.utils.data": (PIPES, "DFIterDataPipe DataChunk IterDataPipe MapDataPipe"),
     "torch.fx._pytree": (PENDING, "register_pytree_flatten_spec tree_flatten_spec"),
     "torch.fx.passes.infra.pass_base": (PENDING, "PassResult"),
-    "torch.sparse": (PENDING, "spdiags"),
     "torch.masked": (MASKED, "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor"),
     "torch._utils": (PENDING, "_rebuild_parameter _rebuild_tensor_v2"),
     "torch._tensor": (PENDING, "_rebuild_from_type_v2"),

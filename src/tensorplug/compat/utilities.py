@@ -25,6 +25,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import DType, float16, float32, float64, int64
 from tensorplug.core.ops.linalg import results
 from tensorplug.core.tensor.shapes import Size
+from tensorplug.data.pinning import pin
 from tensorplug.distributions import Binomial
 from tensorplug.futures import Future
 from tensorplug.nn import functional, init
@@ -121,7 +122,7 @@ def _temporary_directory() -> Generator[str, None, None]:
 class WeakIdRef(weakref.ref[Any]):
     """A weak reference that compares by what it refers to, not by what that equals."""
 
-    def __init__(self, key: Any, callback: Any = None) -> None:
+    def __init__(self, key: Any, callback: Any = None, /) -> None:
         super().__init__(key, callback)  # type: ignore[call-arg]
         self._id = id(key)
 
@@ -218,9 +219,9 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     "torch._higher_order_ops": {"cond": _cond, "while_loop": _while_loop},
     "torch._higher_order_ops.cond": {"cond": _cond},
     "torch._higher_order_ops.while_loop": {"while_loop": _while_loop},
-    "torch.amp.autocast_mode": vars(autocast_mode),
-    "torch.cuda.amp.autocast_mode": vars(autocast_mode),
-    "torch.cuda.amp.grad_scaler": vars(grad_scaler),
+    "torch.amp.autocast_mode": dict(vars(autocast_mode)),
+    "torch.cuda.amp.autocast_mode": dict(vars(autocast_mode)),
+    "torch.cuda.amp.grad_scaler": dict(vars(grad_scaler)),
     "torch.cuda.amp": {"amp_definitely_not_available": lambda: True},
     "torch.cuda.amp.common": {"amp_definitely_not_available": lambda: True},
     "torch.autograd": {"ProfilerActivity": ProfilerActivity},
@@ -306,6 +307,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "set_module": lambda obj, mod: setattr(obj, "__module__", mod),
     },
     "torch.utils._triton": dict.fromkeys(_TRITON, no),
+    "torch.utils.data._utils.pin_memory": {"pin_memory": lambda data, device=None: pin(data)},
     "torch.utils.data.backward_compatibility": {"worker_init_fn": nothing},
     "torch.utils.deterministic": {"fill_uninitialized_memory": True},
     "torch.utils.weak": {"TensorWeakRef": weakref.ref, "WeakIdRef": WeakIdRef},

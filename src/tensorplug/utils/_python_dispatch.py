@@ -9,10 +9,10 @@ tensors inside is recorded there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.contexts import Context, thread
+from tensorplug.core.contexts import Context, Mode, thread
 from tensorplug.core.dispatch.counts import count_layers
 from tensorplug.core.dispatch.layers import with_layer
 from tensorplug.core.dispatch.torch_dispatch import ModeLayer
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-class TorchDispatchMode(Context):
+class TorchDispatchMode(Mode):
     """Gets the ops that this thread computes in a ``with`` block, in backward too.
 
     A subclass defines ``__torch_dispatch__``. While it runs, ops meet the modes further out.
@@ -67,15 +67,6 @@ class TorchDispatchMode(Context):
         for layer in [*modes, ModeLayer(self)]:
             stack = with_layer(stack, layer)
         return count_layers() | {"stack": stack}
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        return self
-
-    @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> Any:
-        """Return a new mode."""
-        return cls(*args, **kwargs)
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 from tensorplug._ops import _overload
@@ -145,6 +146,10 @@ class _Taking(TorchDispatchMode):
         return func(*args, **kwargs) if kept is None else kept.again(args, kwargs)
 
 
+def _listed(chosen: list[Any], _ctx: Any, op: Any, *_: Any, **__: Any) -> bool:
+    return op in chosen
+
+
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Policy | Sequence[Any],
     allow_cache_entry_mutation: bool = False,  # noqa: ARG001  torch's
@@ -177,6 +182,7 @@ def create_selective_checkpoint_contexts(
     tensor([[0.3932, 0.3932],
             [0.3932, 0.3932]])
     """
+    calls: defaultdict[Any, list[_Kept | None]] = defaultdict(list)
     if callable(policy_fn_or_list):
         policy: Policy = policy_fn_or_list
     else:
@@ -187,9 +193,5 @@ def create_selective_checkpoint_contexts(
                     f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. "
                     "You may be passing an OpOverloadPacket instead: add `.default`"
                 )
-
-        def policy(_ctx: Any, op: Any, *_: Any, **__: Any) -> bool:
-            return op in chosen
-
-    calls: defaultdict[Any, list[_Kept | None]] = defaultdict(list)
+        policy = partial(_listed, chosen)
     return _Keeping(policy, calls), _Taking(calls)

@@ -260,7 +260,7 @@ def matmul(input, other):
         return product(a, b, False, None)
     if right == 1:
         if left == 1:
-            return product(a.reshape(1, -1), b.reshape(-1, 1), False, None).reshape(())
+            return numpy.asarray(a.dot(b))
         if left == 2:
             b = shaped(b, 2, np.PyArray_DIM(b, 0))
             return shaped(product(a, b, False, None), 1, np.PyArray_DIM(a, 0))

@@ -171,25 +171,26 @@ static int backward_head(const tp_attention *a, ptrdiff_t head, float *space) {
         float *g_key = rows_of(a, &a->g_key, head, j), *g_value = rows_of(a, &a->g_value, head, j);
         for (ptrdiff_t i = a->causal ? j / step * step : 0; i < a->length; i += step) {
             const ptrdiff_t rows = smaller(step, a->length - i);
+            const ptrdiff_t seen = a->causal ? smaller(columns, i + rows - j) : columns;
             const float *g = rows_of(a, &a->g_output, head, i);
-            failed |= score(a, head, i, rows, j, columns, p);
+            failed |= score(a, head, i, rows, j, seen, p);
             for (ptrdiff_t r = 0; r < rows; r++) {
                 const float total = logsumexp[i + r] == -INFINITY ? 0.0f : logsumexp[i + r];
-                float *row = p + r * columns;
-                INDEPENDENT for (ptrdiff_t c = 0; c < columns; c++) row[c] = m_exp_F32(row[c] - total);
+                float *row = p + r * seen;
+                INDEPENDENT for (ptrdiff_t c = 0; c < seen; c++) row[c] = m_exp_F32(row[c] - total);
             }
-            failed |= a->gemm(1, 0, columns, a->value_size, rows, 1, p, columns, g, a->g_output.row, 1, g_value,
+            failed |= a->gemm(1, 0, seen, a->value_size, rows, 1, p, seen, g, a->g_output.row, 1, g_value,
                               a->g_value.row);
-            failed |= a->gemm(0, 1, rows, columns, a->value_size, 1, g, a->g_output.row, value, a->value.row, 0, ds,
-                              columns);
+            failed |= a->gemm(0, 1, rows, seen, a->value_size, 1, g, a->g_output.row, value, a->value.row, 0, ds,
+                              seen);
             for (ptrdiff_t r = 0; r < rows; r++) {
-                float *row = ds + r * columns;
-                const float *weights = p + r * columns;
-                for (ptrdiff_t c = 0; c < columns; c++) row[c] = weights[c] * (row[c] - along[i + r]);
+                float *row = ds + r * seen;
+                const float *weights = p + r * seen;
+                for (ptrdiff_t c = 0; c < seen; c++) row[c] = weights[c] * (row[c] - along[i + r]);
             }
-            failed |= a->gemm(0, 0, rows, a->size, columns, a->scale, ds, columns, key, a->key.row, 1,
+            failed |= a->gemm(0, 0, rows, a->size, seen, a->scale, ds, seen, key, a->key.row, 1,
                               rows_of(a, &a->g_query, head, i), a->g_query.row);
-            failed |= a->gemm(1, 0, columns, a->size, rows, a->scale, ds, columns, rows_of(a, &a->query, head, i),
+            failed |= a->gemm(1, 0, seen, a->size, rows, a->scale, ds, seen, rows_of(a, &a->query, head, i),
                               a->query.row, 1, g_key, a->g_key.row);
         }
     }

@@ -149,6 +149,9 @@ def _found(kind: str, real: str, of_complex: str) -> Any:
     return get_lapack_funcs((name,), (np.empty(0, kind),))[0]
 
 
+_LONG = 32  # rows, from which a matrix takes longer than a call of LAPACK from Python
+
+
 def _routine(array: Array, real: str, of_complex: str) -> Any:
     """Return LAPACK's routine for an array's dtype, which has other names for complex ones."""
     return _found(array.dtype.char, real, of_complex)
@@ -250,13 +253,19 @@ def _check_found(what: str, values: Array) -> None:
 # --- equations --------------------------------------------------------------------------------
 
 
+def _of_long_singles(A: Array) -> bool:
+    """Return whether LAPACK is called for each matrix: NumPy computes those of single precision in double."""
+    return A.dtype.char in "fF" and A.shape[-1] >= _LONG
+
+
 def linalg_solve_ex(A: Array, B: Array) -> tuple[Array, Array]:
     """Return X with A X = B, and info."""
     info = np.zeros(A.shape[:-2], np.int32)
-    try:
-        return _linalg.solve(A, B), info
-    except NumpyError:
-        pass  # which one was singular, LAPACK says of each
+    if not (B.size and _of_long_singles(A)):
+        try:
+            return _linalg.solve(A, B), info
+        except NumpyError:
+            pass  # which one was singular, LAPACK says of each
     result = np.empty(B.shape, B.dtype)
     getrf, getrs = _routine(A, "getrf", "getrf"), _routine(A, "getrs", "getrs")
     for place, matrix, right in _each(A, B):
@@ -268,9 +277,11 @@ def linalg_solve_ex(A: Array, B: Array) -> tuple[Array, Array]:
 def linalg_inv_ex(A: Array) -> tuple[Array, Array]:
     """Return the inverse and info."""
     try:
-        return _linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
+        if not _of_long_singles(A):
+            return _linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
     except NumpyError:
-        return linalg_solve_ex(A, np.broadcast_to(np.eye(A.shape[-1], dtype=A.dtype), A.shape))
+        pass
+    return linalg_solve_ex(A, np.broadcast_to(np.eye(A.shape[-1], dtype=A.dtype), A.shape))
 
 
 def linalg_solve_triangular(A: Array, B: Array, upper: bool, unitriangular: bool) -> Array:
@@ -351,13 +362,32 @@ def _minimise(A: Array, B: Array, rcond: float, driver: str) -> tuple[Array, int
 # --- functions --------------------------------------------------------------------------------
 
 
+def _pivots(A: Array) -> Array:
+    """Return what the determinants are products of, in double precision, which holds the products."""
+    found = np.empty(A.shape[:-1], np.complex128 if A.dtype.kind == "c" else np.float64)
+    getrf = _routine(A, "getrf", "getrf")
+    for place, matrix in _each(A):
+        factors, swaps, _ = getrf(matrix)
+        found[place] = factors.diagonal()
+        if np.count_nonzero(swaps != np.arange(len(swaps))) % 2:
+            found[(*place, 0)] *= -1
+    return found
+
+
 def linalg_det(A: Array) -> Array:
     """Return determinants."""
+    if A.size and _of_long_singles(A):
+        return _pivots(A).prod(-1).astype(A.dtype)
     return _linalg.det(A)
 
 
 def linalg_slogdet(A: Array) -> tuple[Array, Array]:
     """Return sign and logarithm of determinants."""
+    if A.size and _of_long_singles(A):
+        found = _pivots(A)
+        with np.errstate(divide="ignore"):
+            logarithm = np.log(np.abs(found)).sum(-1)
+        return np.sign(found).prod(-1).astype(A.dtype), logarithm.astype(A.real.dtype)
     sign, logarithm = _linalg.slogdet(A)
     return sign, logarithm
 

@@ -25,14 +25,16 @@ def _searchsorted(sorted_sequence: Array, input: Array, right: bool) -> Any:
         input = input.astype(np.float32)
     side: Literal["left", "right"] = "right" if right else "left"
     if sorted_sequence.ndim == 1:
-        found = np.searchsorted(sorted_sequence, input, side)
+        found = sorted_sequence.searchsorted(input, side)
     else:
         found = np.empty(input.shape, np.int64)
         for row in np.ndindex(input.shape[:-1]):
             found[row] = np.searchsorted(sorted_sequence[row], input[row], side)
     if input.dtype.kind == "f":
         # NumPy would put a NaN before those of the sequence, torch puts it last.
-        found = np.where(np.isnan(input), sorted_sequence.shape[-1], found)
+        missing = input != input
+        if missing.any():
+            found = np.where(missing, sorted_sequence.shape[-1], found)
     return found
 
 

@@ -1,0 +1,315 @@
+"""Compiled functions: they run as captured graphs, where those hold.
+
+The first call with arguments of some shapes and dtypes is the program's own, while a
+:class:`~.capture.Recorder` notes what it does and a :class:`~.guards.Watch` what that depends on. Later calls
+for which all of that is the same run the graph: by kernels alone where nothing is recorded for
+differentiation, op by op where it is. Whatever a graph does not hold stays eager.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tensorplug.autograd.transforms.pytree import tree_flatten
+from tensorplug.core import Tensor
+from tensorplug.core.contexts import thread
+from tensorplug.core.dispatch import layers
+from tensorplug.core.tensor.base import TensorBase
+from tensorplug.nn import Buffer, Module, Parameter
+
+from .capture import Recorder
+from .entries import Entry
+from .graph import Graph
+from .guards import Watch, has_state
+from .keys import PLAIN, Unknown, described, key_of, modes
+from .memory import Uncapturable, memory_of, share, source_line
+from .nodes import Value, values_in
+from .ops import Unexpected
+from .parts import Parts, children, outermost
+from .symbolic import Dynamic
+
+__all__ = ["Break", "Compiled", "Explanation"]
+
+#: How many graphs one kind of arguments may have, by what the program reads and depends on.
+LIMIT = 8
+#: How many calls of a kind may change Python state before those calls stay eager.
+_SETTLING = 3
+_CHANGES = "the program changes "
+
+
+class Break(NamedTuple):
+    """Where a program could not be captured.
+
+    Attributes
+    ----------
+    reason : str
+        What it does.
+    source : str
+        The line, ``file:line``.
+    """
+
+    reason: str
+    source: str
+
+
+class Explanation(NamedTuple):
+    """What :meth:`Compiled.explain` returns.
+
+    Attributes
+    ----------
+    graphs : list of Graph
+        What was captured, one for all sizes that it holds for.
+    guards : list of str
+        What the graphs hold for.
+    breaks : list of Break
+        Why calls stayed eager.
+    captures, calls, eager : int
+        How many calls were captured, were answered by a graph, and ran as they are.
+    """
+
+    graphs: list[Graph]
+    guards: list[str]
+    breaks: list[Break]
+    captures: int
+    calls: int
+    eager: int
+
+    def __str__(self) -> str:
+        ran = f"{self.calls} calls ran as graphs, {self.eager} eagerly"
+        lines = [f"{len(self.graphs)} graphs, {self.captures} captures; {ran}"]
+        lines += [f"break: {reason} ({source})" for reason, source in self.breaks]
+        lines += [f"guard: {guard}" for guard in self.guards]
+        return "\n".join([*lines, *map(str, self.graphs)])
+
+
+class Compiled:
+    """A function that runs as captured graphs; what :func:`compile` returns of a function."""
+
+    def __init__(
+        self, function: Callable[..., Any], fullgraph: bool, dynamic: bool | None, enabled: bool
+    ) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self._function = function
+        self._fullgraph = fullgraph
+        self._dynamic = Dynamic(dynamic)
+        self._enabled = enabled
+        self._entries: dict[Any, list[Entry]] = {}
+        self._eager: dict[Any, Break] = {}
+        # How often calls of a kind changed Python state: what is set up in the first ones stays then.
+        self._unsettled: dict[Any, int] = {}
+        self._breaks: list[Break] = []
+        self._captures = self._calls = self._eager_calls = 0
+        # The modules that the program reaches, and those compiled each by itself.
+        self._reached: list[Module] = []
+        self._parts: Parts | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if thread.stack or thread.modes or thread.preferred or not self._enabled:
+            self._eager_calls += 1
+            return self._function(*args, **kwargs)
+        tensors: list[Any] = []
+        key = self._key(args, kwargs, tensors)
+        if key is None or key in self._eager:
+            self._eager_calls += 1
+            return self._in_parts(args, kwargs)
+        entries = self._entries.setdefault(key, [])
+        recorded = layers.recording.enabled
+        for entry in entries:
+            if entry.holds(tensors):
+                try:
+                    result = entry.run(tensors, recorded)
+                except Unexpected:
+                    continue
+                except Exception as error:
+                    if self._fullgraph or not entry.undo():
+                        raise
+                    self._note(Break(f"a graph raised {type(error).__name__}: {error}", ""))
+                    self._eager_calls += 1
+                    return self._function(*args, **kwargs)
+                self._calls += 1
+                return result
+        if len(entries) >= LIMIT:
+            self._stay_eager(key, Break(f"{LIMIT} graphs hold for no such call", ""))
+            return self._in_parts(args, kwargs)
+        return self._capture(key, args, kwargs, tensors)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def _key(self, args: Any, kwargs: dict[str, Any], tensors: list[Any]) -> Any:
+        """Return what calls alike have in common, and collect the tensors; None if that cannot be told."""
+        parts: list[Any] = modes()
+        try:
+            parts += [key_of(value, tensors) for value in args]
+            for name, value in kwargs.items():
+                parts += (name, key_of(value, tensors))
+            key = tuple(parts)
+            hash(key)
+        except Unknown as unknown:
+            self._note(Break(str(unknown), source_line()))
+            return None
+        return key
+
+    def _note(self, found: Break) -> None:
+        if self._fullgraph:
+            raise Uncapturable(found.reason, found.source)
+        if found not in self._breaks:
+            self._breaks.append(found)
+
+    def _stay_eager(self, key: Any, found: Break) -> None:
+        self._note(found)
+        self._eager[key] = found
+        self._entries.pop(key, None)
+        self._eager_calls += 1
+
+    def _in_parts(self, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Run the function as it is, its modules compiled each by itself."""
+        if self._parts is None:
+            owner = getattr(self._function, "__self__", self._function)
+            modules = children(owner) if isinstance(owner, Module) else outermost(self._reached)
+            self._parts = Parts(
+                modules, lambda forward: Compiled(forward, False, self._dynamic.wanted, True)
+            )
+        with self._parts.running():
+            return self._function(*args, **kwargs)
+
+    def _capture(self, key: Any, args: Any, kwargs: dict[str, Any], tensors: list[Any]) -> Any:
+        """Run the function and note what it does."""
+        if sys.getprofile() is not None:  # someone measures; nothing could be watched
+            return self._function(*args, **kwargs)
+        function = self._function
+        recorder = Recorder(follow=not self._fullgraph)
+        recorder.add_state(getattr(function, "__self__", function))
+        for number, tensor in enumerate(tensors):
+            recorder.add(f"input{number or ''}", tensor, "input")
+        watch = Watch()
+        recorder.owners = watch.owners
+        watch.add(function, "self")
+        given = Watch()  # that a later call's are alike the key says
+        given.add((args, kwargs), "an argument")
+        for value in (*args, *kwargs.values()):
+            if has_state(value) and not isinstance(value, TensorBase):
+                recorder.add_state(value)
+                watch.add(value, "an argument")
+        before = modes()
+        with watch.watching(lambda: recorder.inside), recorder.active():
+            result = function(*args, **kwargs)
+        self._captures += 1
+        given.settle()
+        watch.effects += given.effects
+        if modes() != before:
+            watch.effects.append("changes the default dtype or device, or what is recorded")
+        if any([share(tensor, other) for tensor in tensors for other in watch.tensors.values()]):
+            # Another call of the kind need not.
+            self._note(Break("an argument shows memory of state", ""))
+            return result
+        entry = self._entry(recorder, watch, tensors, result)
+        if isinstance(entry, Break) and entry.reason.startswith(_CHANGES):
+            self._unsettled[key] = self._unsettled.get(key, 0) + 1
+            if self._unsettled[key] < _SETTLING:
+                self._note(entry)
+                return result
+        if isinstance(entry, Break):
+            self._stay_eager(key, entry)
+            self._reached = watch.modules()
+        else:
+            self._entries.setdefault(key, []).append(entry)
+            self._dynamic.add(entry.graph)
+        return result
+
+    def _entry(
+        self, recorder: Recorder, watch: Watch, tensors: list[Any], result: Any
+    ) -> Entry | Break:
+        if recorder.ended is not None:
+            return Break(recorder.ended.reason, recorder.ended.source)
+        watch.settle()
+        changes = recorder.changes()
+        if changes:
+            watch.effects.append(changes)
+        if watch.effects:
+            return Break(f"the program {watch.effects[0]}", "")
+        leaves, tree = tree_flatten(result)
+        for leaf in leaves:
+            if type(leaf) not in (Tensor, Parameter, Buffer):
+                if isinstance(leaf, TensorBase) or not isinstance(leaf, PLAIN):
+                    return Break(f"the program returns a {type(leaf).__name__}", "")
+            elif leaf.is_inference() and not thread.inference:
+                return Break("the program returns a tensor of inference mode", "")
+            elif leaf.requires_grad and not recorder.recorded and id(leaf) not in recorder.inputs:
+                return Break("the program records gradients where its caller does not", "")
+            elif recorder.shows_input(leaf):
+                return Break("the program returns a view of an argument or of state", "")
+        try:
+            graph = recorder.finished(leaves)
+        except Uncapturable as error:
+            return Break(error.reason, error.source)
+        if any([recorder.is_constant(leaf) for leaf in leaves]):
+            return Break("the program returns a tensor that no op made", "")
+        graph.remove_unused()
+        if _draws_before_reading(graph):
+            return Break("the program draws random numbers before it reads data", "")
+        views = recorder.shown()
+        if _is_apart(leaves, graph.result, views):
+            return Break("the program returns views of memory that it has written", "")
+        shared = recorder.shared(leaves, graph.result)
+        numbers = {value: number for number, value in enumerate(graph.inputs)}
+        same = {
+            position: numbers[recorder.inputs[id(leaf)]]
+            for position, leaf in enumerate(leaves)
+            if id(leaf) in recorder.inputs
+        }
+        memory = memory_of(values_in(graph.result), views)
+        known = {id(tensor) for tensor in graph.state.values()} | set(watch.tensors)
+        fixed = {n: tensor for n, tensor in enumerate(tensors) if id(tensor) in known}
+        return Entry(graph, watch, tree, same, shared, memory, fixed)
+
+    def explain(self) -> Explanation:
+        """Return what was captured so far, and what was not, and why."""
+        guards = [
+            f"{description} ({len(entries)} graphs){_gradients(entries)}"
+            for description, entries in (
+                (described(key), entries) for key, entries in self._entries.items()
+            )
+        ]
+        found = Explanation(
+            self._dynamic.graphs(), guards, list(self._breaks),
+            self._captures, self._calls, self._eager_calls,
+        )  # fmt: skip
+        for compiled in () if self._parts is None else self._parts.compiled:
+            other = compiled.explain()
+            found = Explanation(
+                found.graphs + other.graphs, found.guards + other.guards, found.breaks + other.breaks,
+                found.captures + other.captures, found.calls + other.calls, found.eager,
+            )  # fmt: skip
+        return found
+
+
+def _is_apart(tensors: list[Any], values: list[Any], views: set[Value]) -> bool:
+    """Return whether two results show one memory, and what they stand for does not."""
+    known: dict[int, frozenset[str]] = {}
+    for tensor, value in zip(tensors, values, strict=True):
+        if isinstance(tensor, TensorBase) and tensor._storage is not None:
+            memory = memory_of([value], views)
+            if known.setdefault(id(tensor._storage), memory) != memory:
+                return True
+    return False
+
+
+def _gradients(entries: list[Entry]) -> str:
+    """Return why gradients are left to the ops of graphs; "" where they are not."""
+    reasons = [str(entry.refused) for entry in entries if entry.refused is not None]
+    return f", gradients op by op: {reasons[0]}" if reasons else ""
+
+
+def _draws_before_reading(graph: Graph) -> bool:
+    """Return whether a run that turns out not to hold would have drawn random numbers."""
+    drawn = False
+    for node in graph.nodes:
+        drawn = drawn or node.op.random
+        if drawn and not node.outputs:
+            return True
+    return False

@@ -1,0 +1,74 @@
+"""Keys: what calls have in common that one graph may serve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core import Tensor
+from tensorplug.core.contexts import thread
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import DType, get_default_dtype
+from tensorplug.core.dispatch.keys import default_device
+from tensorplug.nn import Buffer, Parameter
+
+from .guards import has_state
+from .memory import share
+
+__all__ = ["PLAIN", "Unknown", "described", "key_of", "modes"]
+
+#: What arguments may be beside tensors, and results.
+PLAIN = (int, float, complex, bool, str, bytes, type(None), DType, Device)
+
+
+def modes() -> list[Any]:
+    """Return what decides how ops run, and where and of which dtype tensors are made."""
+    return [thread.enabled, thread.inference, get_default_dtype(), default_device()]
+
+
+class Unknown(Exception):
+    """An argument whose meaning a key cannot hold."""
+
+
+def key_of(value: Any, tensors: list[Any]) -> Any:
+    """Return what an argument has in common with those of calls alike, and collect the tensors in it."""
+    kind = type(value)
+    if kind in (Tensor, Parameter, Buffer):
+        for number, other in enumerate(tensors):
+            if other is value:
+                tensors.append(value)
+                return ("again", number)
+            if share(value, other):
+                raise Unknown("two arguments show the same memory")
+        tensors.append(value)
+        key, array, shape = value._key, value._array, value._shape
+        runtime = key.runtime
+        # Along a size of 1 steps may be any.
+        plain = 1 not in shape and runtime.is_contiguous(array)
+        layout = None if plain else runtime.strides(array)
+        own = tuple([(name, key_of(item, tensors)) for name, item in vars(value).items()])
+        return (kind, key, shape, layout, value.requires_grad, *own)
+    if kind in _HASHABLE:
+        return (kind, repr(value) if kind is float or kind is complex else value)
+    if kind is tuple or kind is list:
+        return (kind, *[key_of(item, tensors) for item in value])
+    if kind is dict:
+        return (kind, *[(key, key_of(item, tensors)) for key, item in value.items()])
+    if has_state(value):
+        return (kind, id(value))  # which is watched, and so stays
+    if kind is slice:
+        return (kind, *[key_of(part, tensors) for part in (value.start, value.stop, value.step)])
+    raise Unknown(f"an argument is of type {kind.__name__}")
+
+
+_HASHABLE = frozenset(PLAIN)
+
+
+def described(key: Any) -> str:
+    """Return a key as text."""
+    parts = []
+    for part in key[4:]:
+        if isinstance(part, tuple) and len(part) >= 5 and hasattr(part[1], "dtype"):
+            parts.append(f"{part[1].dtype.name}{list(part[2])}")
+        else:
+            parts.append(str(part))
+    return ", ".join(parts) + ("" if key[0] else ", without recording")
