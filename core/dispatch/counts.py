@@ -83,12 +83,6 @@ def settle() -> None:
         counted.preferences = False
 
 
-def layers_open() -> bool:
-    """Return whether a context with layers is open in this thread, also within a call that it was handed."""
-    counted = thread.counted
-    return counted is not None and counted.layers and thread.close is not NOTHING
-
-
 def recording_on() -> bool:
     """Return whether this thread records: in inference mode no call is recorded."""
     if thread.enabled and not thread.inference:
