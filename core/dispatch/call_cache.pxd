@@ -62,13 +62,13 @@ cpdef tuple call_key(tuple args, dict kwargs)
 @cython.locals(named=list)
 cpdef tuple all_given(tuple args, dict kwargs)
 
-cpdef tuple item_types(tuple values)
+cpdef tuple item_types(object values)
 
 cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec, bint signed=*)
 
 cpdef cache_delegation(Op op, CallCache cache, object key, tuple args, dict kwargs, object delegated)
 
-cpdef bint zeros(tuple values)
+cpdef bint zeros(object values)
 
 cpdef object exact_key(object value)
 
