@@ -372,6 +372,8 @@ def _parse(input: Any, key: Any) -> tuple[Any, list[Any]]:
             indices.append(None)
             dim += 1
             changed = True
+        elif isinstance(part, str):
+            raise _no_index(part, TypeError)
         else:
             width = len(part._shape) if part._key.dtype in (bool_, uint8) else 1
             basic.extend([_ALL] * width)
@@ -411,7 +413,7 @@ def _is_key(item: Any) -> bool:
 
 
 def _part(item: Any, input: Any) -> Any:
-    """Return a part of a key as int, bool or index tensor."""
+    """Return a part of a key as int, bool or index tensor; a string as it is."""
     if isinstance(item, TensorBase):
         dtype = item._key.dtype
         if dtype is bool_ or dtype is uint8:
@@ -432,9 +434,14 @@ def _part(item: Any, input: Any) -> Any:
         return _from_host(item, input)
     if hasattr(item, "__index__"):
         return item.__index__()
-    # As torch, for which a string is data of a new tensor.
-    kind = TypeError if isinstance(item, str) else IndexError
-    raise kind(
+    if isinstance(item, str):
+        return item  # refused when its turn comes, as in torch
+    raise _no_index(item, IndexError)
+
+
+def _no_index(item: Any, kind: type[Exception]) -> Exception:
+    """Return the error for a part of a key that is none."""
+    return kind(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
         f"indices (got {type(item).__name__})"
     )
