@@ -17,9 +17,9 @@ from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.op import Delegated, Op, first_tensor
 from tensorplug.core.dispatch.op_registry import handle
 from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.ops.creation.creation_like import ones_like
 from tensorplug.core.ops.rules import cast
 from tensorplug.core.tensor.base import TensorBase
-from tensorplug.core.ops.creation.creation_like import ones_like
 
 from . import ops
 from .capture import Recorder
@@ -186,14 +186,12 @@ class _JointRecorder(Recorder):
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
     ) -> Any:
         """Pass a call on and note it."""
-        if not self.inside and op.pointwise and op.kind == "primitive" and op.inplace_of is None:
-            if len({tensor.dtype for tensor in tensors_in(args)}) > 1:
-                args = self._converted(op, args, kwargs)
+        converts = op.pointwise and op.kind == "primitive" and op.inplace_of is None
+        if converts and not self.inside and len({t._key.dtype for t in tensors_in(args)}) > 1:
+            args = self._converted(op, args, kwargs)
         return super().__call__(op, args, kwargs, proceed)
 
-    def _converted(
-        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Any, ...]:
+    def _converted(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         with layers.isolated(), layers.gradient_off():
             spec: Any = op.function(*args, **{n: v for n, v in kwargs.items() if n != "out"})
         if type(spec) is Delegated:

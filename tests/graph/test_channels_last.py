@@ -47,14 +47,16 @@ def asked():
 
 KEEPING = [
     F.relu, F.relu6, F.hardtanh, F.silu, F.hardswish, F.gelu, F.softplus, tp.tanh, tp.sigmoid,
-    lambda x: x * 2 + 1, lambda x: (x * 2).relu_(), lambda x: (x - 1).add_(0.5), lambda x: F.max_pool2d(x, 3, 1, 1),
-    lambda x: F.avg_pool2d(x, 2, 1), lambda x: F.adaptive_avg_pool2d(x, (3, 2)),
+    lambda x: x * 2 + 1, lambda x: (x * 2).relu_(), lambda x: (x - 1).add_(0.5),
+    lambda x: F.max_pool2d(x, 3, 1, 1), lambda x: F.avg_pool2d(x, 2, 1),
+    lambda x: F.adaptive_avg_pool2d(x, (3, 2)),
     lambda x: x + tp.arange(float(x.shape[1])).reshape(-1, 1, 1), lambda x: x * x.mean((2, 3), True),
 ]  # fmt: skip
 OTHERS = [
     lambda x: x.view(x.shape[0], x.shape[1], -1).view(x.shape).mul(2), lambda x: x.transpose(2, 3),
-    lambda x: x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2), lambda x: tp.cat([x, x[:, :1]], 1)[:, 1:],
-    lambda x: x.flip(2), lambda x: x + x.transpose(2, 3) if x.shape[2] == x.shape[3] else x,
+    lambda x: x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2),
+    lambda x: tp.cat([x, x[:, :1]], 1)[:, 1:], lambda x: x.flip(2),
+    lambda x: x + x.transpose(2, 3) if x.shape[2] == x.shape[3] else x,
     lambda x: x[:, :, ::1], lambda x: x.clone(memory_format=tp.channels_last), lambda x: x.softmax(1),
     lambda x: x.as_strided(x.shape, x.stride()) + 1, lambda x: F.pad(x, (1, 0)),
     lambda x: x.reshape(-1).reshape(x.shape), lambda x: x.cumsum(3) * 0.1, lambda x: x.detach() + x,
@@ -76,7 +78,13 @@ class Network(nn.Module):
             kernel, stride = draw.choice([(1, 1), (3, 1), (3, 2)])
             self.layers.append(
                 nn.Conv2d(
-                    channels, after, kernel, stride, kernel // 2, groups=groups, bias=draw.random() < 0.5
+                    channels,
+                    after,
+                    kernel,
+                    stride,
+                    kernel // 2,
+                    groups=groups,
+                    bias=draw.random() < 0.5,
                 )
             )
             if draw.random() < 0.5:
@@ -118,11 +126,12 @@ def test_random_programs_as_eager(asked, seed):
         )(x)
     state = {name: value.clone() for name, value in network.state_dict().items()}
     compiled = tp.compile(network)
+    needed = draw.random() < 0.5
     found = []
     for run in (network, compiled, compiled, compiled):
         network.load_state_dict(state)
         network.zero_grad()
-        given = x.detach().requires_grad_(draw.random() < 0.5 if run is network else given.requires_grad)
+        given = x.detach().requires_grad_(needed)
         results = run(given)
         loss = sum([(result * result.detach().cos()).sum() for result in results])
         loss.backward()

@@ -352,8 +352,10 @@ def test_cuts_are_the_least(seed):
 
 PAIRS = [
     tp.add, tp.sub, tp.mul, tp.div, tp.pow, tp.maximum, tp.minimum, tp.atan2, tp.hypot, tp.fmod, tp.remainder,
-    tp.xlogy, tp.logaddexp, tp.copysign, tp.ldexp, lambda a, b: tp.where(b > 0, a, b), lambda a, b: tp.where(b > 0, b, a),
-    lambda a, b: tp.addcmul(a, b, b, value=0.5), lambda a, b: tp.lerp(a, b.to(a.dtype), 0.3), lambda a, b: a * (b > 1),
+    tp.xlogy, tp.logaddexp, tp.copysign, tp.ldexp, lambda a, b: tp.where(b > 0, a, b),
+    lambda a, b: tp.where(b > 0, b, a),
+    lambda a, b: tp.addcmul(a, b, b, value=0.5), lambda a, b: tp.lerp(a, b.to(a.dtype), 0.3),
+    lambda a, b: a * (b > 1),
     lambda a, b: a / (b > 0).sum(), lambda a, b: b - a, lambda a, b: a.masked_fill(b > 1, 2),
 ]  # fmt: skip
 
@@ -386,7 +388,8 @@ LOSSES = [
     lambda x: F.cross_entropy(x, tp.tensor([0, 2, 1]), ignore_index=2, label_smoothing=0.2),
     lambda x: F.cross_entropy(x, tp.tensor([0, 2, 1]), tp.tensor([1.0, 2, 3]), label_smoothing=0.2),
     lambda x: F.cross_entropy(x, x.detach().softmax(1)), lambda x: F.cross_entropy(x[0], tp.tensor(1)),
-    lambda x: F.nll_loss(x.log_softmax(1), tp.tensor([0, 2, 1])), lambda x: F.layer_norm(x, x.shape[1:]).sum(),
+    lambda x: F.nll_loss(x.log_softmax(1), tp.tensor([0, 2, 1])),
+    lambda x: F.layer_norm(x, x.shape[1:]).sum(),
 ]  # fmt: skip
 
 
