@@ -1,7 +1,10 @@
 #include "random.h"
 
+#include <math.h>
+
 #include "parallel.h"
 #include "philox.h"
+#include "vmath.h"
 
 enum { LANES = TP_PHILOX_LANES };
 
@@ -29,6 +32,23 @@ static void philox(int64_t *out, ptrdiff_t count, uint64_t seed, uint64_t offset
     });
 }
 
+static void uniform(const int64_t *words, float *out, ptrdiff_t count, int kept, int threads) {
+    const float unit = 1.0f / (float)(1 << kept);
+    TP_PARALLEL(count, threads, begin, end, {
+        for (ptrdiff_t i = begin; i < end; i++) out[i] = (float)(int32_t)((uint32_t)words[i] >> (32 - kept)) * unit;
+    });
+}
+
+static void normal(const int64_t *radius, const int64_t *angle, float *out, ptrdiff_t count, int threads) {
+    TP_PARALLEL(count, threads, begin, end, {
+        for (ptrdiff_t i = begin; i < end; i++) {
+            const float first = (float)(radius[i] + 1) * 0x1p-32f;
+            const float second = (float)(int32_t)((uint32_t)angle[i] >> 8) * 0x1p-24f;
+            out[i] = sqrtf(m_log_F32(first) * -2.0f) * near_cos_F32(second * 6.28318531f);
+        }
+    });
+}
+
 const tp_random LEVEL(tp_random_table) = {
-    .philox = philox,
+    .philox = philox, .uniform = uniform, .normal = normal,
 };

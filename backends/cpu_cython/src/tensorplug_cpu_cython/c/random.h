@@ -1,4 +1,4 @@
-/* Random bits. */
+/* Random bits, and numbers of them. */
 #ifndef TENSORPLUG_SEQUENCES_H
 #define TENSORPLUG_SEQUENCES_H
 
@@ -7,6 +7,10 @@
 typedef struct {
     /* 32-bit words of Philox 4x32-10 as int64; `offset` counts blocks of four, its upper half is `upper`. */
     void (*philox)(int64_t *out, ptrdiff_t count, uint64_t seed, uint64_t offset, uint64_t upper, int threads);
+    /* Numbers from 0 to below 1, of the first `kept` bits of each word. */
+    void (*uniform)(const int64_t *words, float *out, ptrdiff_t count, int kept, int threads);
+    /* Numbers of the standard normal distribution, of a word for the radius and one for the angle. */
+    void (*normal)(const int64_t *radius, const int64_t *angle, float *out, ptrdiff_t count, int threads);
 } tp_random;
 
 TP_DECLARE(const tp_random, tp_random_table);
