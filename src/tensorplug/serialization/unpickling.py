@@ -386,7 +386,8 @@ class Unpickler(pickle._Unpickler):
         reading: dict[str, Any] | None = None,
     ) -> None:
         file = data if hasattr(data, "read") else io.BytesIO(data)
-        super().__init__(file, **{"encoding": "utf-8"} | (reading or {}))
+        given: dict[str, Any] = {"encoding": "utf-8", **(reading or {})}
+        super().__init__(file, **given)
         self._label = label
         self._find_storage = find_storage
         self._values = values
