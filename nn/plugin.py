@@ -13,6 +13,7 @@ from tensorplug.core.plugins import hookimpl
 from . import functional, ops
 
 FAMILIES = (*ops.FAMILIES, functional)
+DIFFERENTIATED = (*ops.FAMILIES, functional.pooling.adaptive, functional.pooling.fractional)
 
 
 class NNPlugin:
@@ -28,7 +29,7 @@ class NNPlugin:
     @hookimpl
     def tensorplug_derivatives(self) -> Iterable[Any]:
         """Return the derivatives."""
-        return [item for family in FAMILIES for item in getattr(family, "DERIVATIVES", ())]
+        return [item for family in DIFFERENTIATED for item in getattr(family, "DERIVATIVES", ())]
 
     @hookimpl
     def tensorplug_vmap_rules(self) -> Iterable[Any]:
