@@ -50,6 +50,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "special": ([], []),
     "strided": ([], []),
     "linalg": ([], []),
+    "linalg_small": ([], []),
     "vision": ([], []),
     "random": ([], ["random.c"]),
 }

@@ -11,6 +11,8 @@ from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from .linalg_small cimport SMALL, small_cholesky, small_factor, small_solve, small_triangular
+
 np.import_array()
 
 ctypedef void (*call5)(void *, void *, void *, void *, void *) noexcept nogil
@@ -76,7 +78,7 @@ cdef np.ndarray contiguous(object value):
 
 
 cdef np.ndarray copied(object value):
-    return np.PyArray_NewCopy(contiguous(value), np.NPY_CORDER)
+    return np.PyArray_NewCopy(value if np.PyArray_CheckExact(value) else numpy.asarray(value), np.NPY_CORDER)
 
 
 cdef np.ndarray empty_like(np.ndarray array, int rows, int columns):
@@ -124,10 +126,13 @@ ctypedef fused element:
 
 
 cdef void transposed(const element *source, element *target, Py_ssize_t rows, Py_ssize_t columns) noexcept nogil:
-    cdef Py_ssize_t i, j
-    for i in range(rows):
-        for j in range(columns):
-            target[j * rows + i] = source[i * columns + j]
+    """Write a transpose by tiles of 16, which the caches hold."""
+    cdef Py_ssize_t i, j, first, other
+    for first in range(0, columns, 16):
+        for other in range(0, rows, 16):
+            for j in range(first, min(first + 16, columns)):
+                for i in range(other, min(other + 16, rows)):
+                    target[j * rows + i] = source[i * columns + j]
 
 
 cdef void transpose_into(const void *source, void *target, int rows, int columns, int itemsize) noexcept nogil:
@@ -150,6 +155,12 @@ cdef void clear_above(char *matrix, int n, int itemsize) noexcept nogil:
             matrix[j] = 0
 
 
+cdef bint is_tall(np.ndarray array):
+    """Return whether matrices have more rows than columns."""
+    cdef int dims = np.PyArray_NDIM(array)
+    return np.PyArray_DIM(array, dims - 2) > np.PyArray_DIM(array, dims - 1)
+
+
 cdef void *room(Py_ssize_t bytes) except NULL:
     cdef void *memory = malloc(max(bytes, 16))
     if memory == NULL:
@@ -163,6 +174,28 @@ cdef bint is_nan(const char *number, bint single) noexcept:
     return value != value
 
 
+cdef np.ndarray small_solved(A, np.ndarray result):
+    """Overwrite right sides with solutions of small matrices, and return the first zero pivots."""
+    cdef np.ndarray factors = copied(A), info = per_matrix(factors, np.NPY_INT32), pivots
+    pivots = per_matrix(factors, np.NPY_INT32, last_size(factors))
+    small_factor(factors, pivots, info)
+    small_solve(factors, pivots, result)
+    return info
+
+
+cdef np.ndarray identities(np.ndarray A):
+    """Return as many identities as there are matrices."""
+    cdef np.ndarray result = np.PyArray_ZEROS(np.PyArray_NDIM(A), np.PyArray_DIMS(A), np.PyArray_TYPE(A), 0)
+    cdef np.ndarray one = numpy.ones(1, A.dtype)
+    cdef matrices batch = matrices_of(result)
+    cdef int size = np.PyArray_ITEMSIZE(result), i
+    cdef Py_ssize_t k
+    for k in range(batch.count):
+        for i in range(batch.rows):
+            memcpy(batch.data + k * batch.bytes + i * (batch.rows + 1) * size, np.PyArray_DATA(one), size)
+    return result
+
+
 def kernels(below):
     """Return the kernels by op; `below` gives the kernel beneath that of an op, for what these leave to it."""
     cholesky_below, lu_below, lu_solve_below = (
@@ -170,6 +203,7 @@ def kernels(below):
     ldl_below, geqrf_below, product_below = (
         below("linalg_ldl_factor_ex"), below("geqrf"), below("linalg_householder_product"))
     ormqr_below, qr_below, triangular_below = below("ormqr"), below("linalg_qr"), below("linalg_solve_triangular")
+    det_below, slogdet_below = below("linalg_det"), below("linalg_slogdet")
     solve_below, inverse_below, errors_below = (
         below("linalg_solve_ex"), below("linalg_inv_ex"), below("linalg_check_errors"))
     eigh_below, eigvalsh_below = below("linalg_eigh"), below("linalg_eigvalsh")
@@ -192,10 +226,13 @@ def kernels(below):
         batch = matrices_of(factor)
         n, size = batch.rows, np.PyArray_ITEMSIZE(factor)
         cdef int *failed = <int *> np.PyArray_DATA(info)
+        if n <= SMALL:
+            small_cholesky(factor, info)
         for k in range(batch.count):
             with nogil:  # our lower half is the upper one of the transpose, which has the same factor
-                potrf(<char *> "U", &n, batch.data + k * batch.bytes, &n, failed + k)
-                clear_above(batch.data + k * batch.bytes, n, size)
+                if n > SMALL:
+                    potrf(<char *> "U", &n, batch.data + k * batch.bytes, &n, failed + k)
+                    clear_above(batch.data + k * batch.bytes, n, size)
             if not failed[k]:
                 for d in range(n):  # not every LAPACK notices a NaN
                     if is_nan(batch.data + k * batch.bytes + d * (n + 1) * size, single):
@@ -219,6 +256,9 @@ def kernels(below):
         info = per_matrix(factors, np.NPY_INT32)
         pivots = per_matrix(factors, np.NPY_INT32, least)
         cdef int *chosen = <int *> np.PyArray_DATA(pivots)
+        if m == n <= SMALL:
+            small_factor(factors, pivots, info)
+            return factors, pivots, info
         cdef int *failed = <int *> np.PyArray_DATA(info)
         cdef char *matrix = <char *> room(batch.bytes)
         with nogil:
@@ -247,6 +287,9 @@ def kernels(below):
         for k in range(np.PyArray_SIZE(chosen)):
             if not 1 <= rows[k] <= n:  # LAPACK would exchange other memory
                 return lu_solve_below(LU, pivots, B, left, adjoint)
+        if n <= SMALL and not adjoint:
+            small_solve(factors, chosen, result)
+            return result
         getrs = <call9> routine("getrs", LU.dtype.char)
         cdef char *way = "C" if adjoint else "N"
         cdef char *matrix = <char *> room(batch.bytes + right.bytes)
@@ -295,6 +338,8 @@ def kernels(below):
         if not (B.size and same_batch(A, 2, B, 2)):
             return solve_below(A, B)
         result = copied(B)
+        if last_size(A) <= SMALL:
+            return result, small_solved(A, result)
         if solved(A, result, False):
             return solve_below(A, B)
         return result, per_matrix(result, np.NPY_INT32)
@@ -303,10 +348,50 @@ def kernels(below):
         cdef np.ndarray result
         if not A.size:
             return inverse_below(A)
+        if last_size(A) <= SMALL:
+            result = identities(A)
+            return result, small_solved(A, result)
         result = copied(A)
         if solved(A, result, True):
             return inverse_below(A)
         return result, per_matrix(result, np.NPY_INT32)
+
+    def pivots_of(A):
+        """Return what determinants are products of, in double precision, which holds the products."""
+        cdef np.ndarray factors = copied(A), info = per_matrix(factors, np.NPY_INT32), chosen
+        cdef matrices batch = matrices_of(factors)
+        cdef call6 getrf
+        cdef int n = batch.rows
+        cdef Py_ssize_t k
+        chosen = per_matrix(factors, np.NPY_INT32, n)
+        cdef int *rows = <int *> np.PyArray_DATA(chosen)
+        cdef int *failed = <int *> np.PyArray_DATA(info)
+        if n <= SMALL:
+            small_factor(factors, chosen, info)
+        else:  # the transpose has the same
+            getrf = <call6> routine("getrf", A.dtype.char)
+            with nogil:
+                for k in range(batch.count):
+                    getrf(&n, &n, batch.data + k * batch.bytes, &n, rows + k * n, failed + k)
+        found = numpy.diagonal(factors, axis1=-2, axis2=-1).astype("D" if A.dtype.kind == "c" else "d")
+        swaps = chosen != numpy.arange(1, n + 1, dtype=numpy.int32)
+        found[..., 0] *= 1 - 2 * (swaps.sum(-1) % 2)
+        return found
+
+    def few(A):
+        """Return whether NumPy's call takes less than what comes after the factors here."""
+        return not A.size or (A.ndim == 2 and last_size(A) < 32)
+
+    def linalg_det(A):
+        return det_below(A) if few(A) else pivots_of(A).prod(-1).astype(A.dtype)
+
+    def linalg_slogdet(A):
+        if few(A):
+            return slogdet_below(A)
+        found = pivots_of(A)
+        with numpy.errstate(divide="ignore"):
+            logarithm = numpy.log(numpy.abs(found)).sum(-1)
+        return numpy.sign(found).prod(-1).astype(A.dtype), logarithm.astype(A.dtype.char.lower())
 
     def linalg_solve_triangular(A, B, upper, unitriangular):
         cdef np.ndarray factors, result
@@ -322,6 +407,9 @@ def kernels(below):
         factors, result = contiguous(A), copied(B)
         batch, right = matrices_of(factors), matrices_of(result)
         n, columns = batch.rows, right.columns
+        if n <= SMALL:
+            small_triangular(factors, result, upper, unitriangular)
+            return result
         one_single[0], one_single[1] = 1, 0
         one_double[0], one_double[1] = 1, 0
         cdef void *one = <void *> one_single if A.dtype.char in "fF" else <void *> one_double
@@ -600,11 +688,20 @@ def kernels(below):
         return U, S, Vh
 
     def linalg_svd(A, full_matrices):
-        found = svd(A, "A" if full_matrices else "S") if A.size else None
+        job = "A" if full_matrices else "S"
+        if not A.size:
+            found = None
+        elif not is_tall(A):
+            found = svd(A, job)
+        else:  # LAPACK is quicker with more rows than columns, as it sees them
+            found = svd(A.mT, job)
+            if found is not None:
+                V, S, Uh = found
+                found = copied(Uh.mT), S, copied(V.mT)
         return svd_below(A, full_matrices) if found is None else found
 
     def linalg_svdvals(A):
-        found = svd(A, "N") if A.size else None
+        found = svd(A.mT if is_tall(A) else A, "N") if A.size else None
         return svdvals_below(A) if found is None else found[1]
 
     def linalg_check_errors(info, name, what):
@@ -651,7 +748,7 @@ def kernels(below):
         function.__name__: function
         for function in (
             linalg_cholesky_ex, linalg_lu_factor_ex, linalg_lu_solve, linalg_solve_ex, linalg_inv_ex,
-            linalg_solve_triangular, linalg_ldl_factor_ex, geqrf, linalg_householder_product, ormqr, linalg_qr,
+            linalg_det, linalg_slogdet, linalg_solve_triangular, linalg_ldl_factor_ex, geqrf, linalg_householder_product, ormqr, linalg_qr,
             linalg_eigh, linalg_eigvalsh, linalg_svd, linalg_svdvals, linalg_check_errors, pivots_to_permutation,
         )
     }
