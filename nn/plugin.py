@@ -11,9 +11,10 @@ from tensorplug.core.ops import declared_in
 from tensorplug.core.plugins import hookimpl
 
 from . import functional, ops
+from .functional.pooling import adaptive, fractional
 
 FAMILIES = (*ops.FAMILIES, functional)
-DIFFERENTIATED = (*ops.FAMILIES, functional.pooling.adaptive, functional.pooling.fractional)
+DIFFERENTIATED = (*ops.FAMILIES, adaptive, fractional)
 
 
 class NNPlugin:

@@ -7,8 +7,7 @@ from typing import Any
 
 from tensorplug.core.dispatch.op_registry import handle
 from tensorplug.core.ops.creation.creation import fill_new
-from tensorplug.core.ops.indexing.indexing import place
-from tensorplug.core.ops.indexing.indexing import zeros_like_gradient as zeros
+from tensorplug.core.ops.indexing.indexing import place, zeros_like_gradient as zeros
 from tensorplug.core.ops.strided import diag_embed, diagonal, view_as_complex, view_as_real
 from tensorplug.core.tensor.shapes import contiguous_strides
 
@@ -82,9 +81,7 @@ def _diagonal(g: Any, input_shape: tuple[int, ...], offset: int, dim1: int, dim2
 DERIVATIVES = [
     derivative("as_strided", input=_as_strided),
     derivative("diagonal", input=_diagonal),
-    derivative(
-        "diag_embed", input=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2)
-    ),
+    derivative("diag_embed", input=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2)),
     derivative("unfold", input=_unfold),
     derivative("view_as_real", input=lambda g: view_as_complex(g.contiguous())),
     derivative("view_as_complex", input=lambda g: view_as_real(g)),

@@ -90,7 +90,9 @@ def bits(shape: Shape, device: Device, generator: Generator) -> Any:
     if dispatch_state.layers_active or dispatch_state.verify or key.is_meta:
         return philox_bits(shape, seed, offset, device)
     # What the call would come to: there is nothing to record, convert or look up.
-    output = new_tensor(kernel_of(op_registry.get_op("philox_bits"), key)(shape, seed, offset), key, shape)
+    output = new_tensor(
+        kernel_of(op_registry.get_op("philox_bits"), key)(shape, seed, offset), key, shape
+    )
     if dispatch_state.grad_disabled:
         dispatch_state.gradient.mark_if_inference(output)
     return output

@@ -228,9 +228,7 @@ DERIVATIVES = [
     item
     for count, (_, both) in _POOLS.items()
     for item in (
-        derivative(
-            f"fractional_max_pool{count}d", input=_gradient(both), _random_samples=None
-        ),
+        derivative(f"fractional_max_pool{count}d", input=_gradient(both), _random_samples=None),
         derivative(
             f"fractional_max_pool{count}d_with_indices",
             input=lambda g_values, indices, input_shape: max_pool_backward(

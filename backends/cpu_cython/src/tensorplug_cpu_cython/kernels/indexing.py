@@ -80,9 +80,7 @@ def _build_gather(table: KernelTable) -> None:
         number = np.asarray(_neutral(input.dtype, reduce), input.dtype)
         return indexing_gather.scatter(input, dim, index, number, shared["scatter"], None)
 
-    def mean(
-        input: Any, dim: int, index: Any, src: Any, include_self: bool, fallback: Any
-    ) -> Any:
+    def mean(input: Any, dim: int, index: Any, src: Any, include_self: bool, fallback: Any) -> Any:
         count = np.full(input.shape, include_self, input.dtype)
         if not include_self:
             input = neutral(input, dim, index, "sum")

@@ -14,5 +14,7 @@ _OF_WHOLE_NUMBERS = frozenset(("linalg_check_errors", "pivots_to_permutation"))
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for op, kernel in linalg.kernels(below).items():
-        dtypes = (dtype_named("int32"),) if op in _OF_WHOLE_NUMBERS else (*SINGLE_AND_DOUBLE, *COMPLEX)
+        dtypes = (
+            (dtype_named("int32"),) if op in _OF_WHOLE_NUMBERS else (*SINGLE_AND_DOUBLE, *COMPLEX)
+        )
         table.add(op, kernel, dtypes=dtypes)
