@@ -1,9 +1,9 @@
-"""Random bits, and numbers of them."""
+"""Random bits, and numbers made of them."""
 
 cimport numpy as np
 from libc.stdint cimport int64_t, uint64_t
 
-from .allocator cimport new_array, new_like, plain_array
+from .allocator cimport new_array, new_like
 from .cpu_features cimport simd_level, threads_for
 from .types cimport TP_F32, TP_I64, descriptors, type_of
 
@@ -12,7 +12,7 @@ np.import_array()
 cdef extern from "c/random.h":
     ctypedef struct tp_random:
         void (*philox)(int64_t *, Py_ssize_t, uint64_t, uint64_t, uint64_t, int) noexcept nogil
-        void (*uniform)(const int64_t *, float *, Py_ssize_t, int, int) noexcept nogil
+        void (*uniform)(const int64_t *, float *, Py_ssize_t, int) noexcept nogil
         void (*normal)(const int64_t *, const int64_t *, float *, Py_ssize_t, int) noexcept nogil
 
 cdef extern from *:
@@ -41,35 +41,40 @@ def philox_bits(tuple shape, seed, offset):
     return result
 
 
-cdef np.ndarray words_of(object value):
-    """Return words that lie one after the other."""
-    cdef np.ndarray words = plain_array(value)
-    if type_of(words) != TP_I64:
-        raise TypeError("random words are of int64")
-    return words if np.PyArray_IS_C_CONTIGUOUS(words) else np.PyArray_GETCONTIGUOUS(words)
+cdef bint are_words(object value):
+    return np.PyArray_CheckExact(value) and type_of(value) == TP_I64 and np.PyArray_ISCARRAY_RO(value)
 
 
-def uniform_of_words(words, int kept):
-    """Return numbers from 0 to below 1, each of the first bits of a word."""
-    cdef np.ndarray given = words_of(words), result = new_like(given, TP_F32)
-    cdef Py_ssize_t count = np.PyArray_SIZE(given)
-    with nogil:
+def uniform_kernel(fallback):
+    """Return the kernel of uniform numbers made of words, of float32."""
+    def uniform_of_words(words, dtype):
+        cdef np.ndarray result
+        cdef Py_ssize_t count
+        if dtype.name != "float32" or not are_words(words):
+            return fallback(words, dtype)
+        result = new_like(words, TP_F32)
+        count = np.PyArray_SIZE(result)
         kernels.uniform(
-            <const int64_t *> np.PyArray_DATA(given), <float *> np.PyArray_DATA(result), count, kept,
-            threads_for(count, 65536),
+            <const int64_t *> np.PyArray_DATA(words), <float *> np.PyArray_DATA(result), count, threads_for(count, 65536)
         )
-    return result
+        return result
+
+    return uniform_of_words
 
 
-def normal_of_words(radius, angle):
-    """Return normal numbers of pairs of words."""
-    cdef np.ndarray first = words_of(radius), second = words_of(angle), result = new_like(first, TP_F32)
-    cdef Py_ssize_t count = np.PyArray_SIZE(first)
-    if np.PyArray_SIZE(second) != count:
-        raise ValueError("there are as many angles as radii")
-    with nogil:
+def normal_kernel(fallback):
+    """Return the kernel of normal numbers made of pairs of words, of float32."""
+    def normal_of_words(radius, angle, dtype):
+        cdef np.ndarray result
+        cdef Py_ssize_t count
+        if dtype.name != "float32" or not (are_words(radius) and are_words(angle) and radius.shape == angle.shape):
+            return fallback(radius, angle, dtype)
+        result = new_like(radius, TP_F32)
+        count = np.PyArray_SIZE(result)
         kernels.normal(
-            <const int64_t *> np.PyArray_DATA(first), <const int64_t *> np.PyArray_DATA(second),
+            <const int64_t *> np.PyArray_DATA(radius), <const int64_t *> np.PyArray_DATA(angle),
             <float *> np.PyArray_DATA(result), count, threads_for(count, 16384),
         )
-    return result
+        return result
+
+    return normal_of_words

@@ -1,4 +1,4 @@
-/* Random bits, and numbers of them. */
+/* Random bits. */
 #ifndef TENSORPLUG_SEQUENCES_H
 #define TENSORPLUG_SEQUENCES_H
 
@@ -7,9 +7,8 @@
 typedef struct {
     /* 32-bit words of Philox 4x32-10 as int64; `offset` counts blocks of four, its upper half is `upper`. */
     void (*philox)(int64_t *out, ptrdiff_t count, uint64_t seed, uint64_t offset, uint64_t upper, int threads);
-    /* Numbers from 0 to below 1, of the first `kept` bits of each word. */
-    void (*uniform)(const int64_t *words, float *out, ptrdiff_t count, int kept, int threads);
-    /* Numbers of the standard normal distribution, of a word for the radius and one for the angle. */
+    /* Of words, numbers from 0 to below 1, of 24 bits, and normal ones (Box and Muller 1958). */
+    void (*uniform)(const int64_t *words, float *out, ptrdiff_t count, int threads);
     void (*normal)(const int64_t *radius, const int64_t *angle, float *out, ptrdiff_t count, int threads);
 } tp_random;
 

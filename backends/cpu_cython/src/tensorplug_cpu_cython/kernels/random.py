@@ -1,16 +1,13 @@
-"""Random bits, and numbers of them in one pass."""
+"""Random bits, and numbers made of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.plugin import DType, KernelTable, Shape
+from tensorplug.plugin import KernelTable, Shape, dtype_named
 
 from .. import random
-from .._dtypes import NATIVES
-
-#: Bits of a significand.
-KEPT = {"float32": 24, "float16": 11, "bfloat16": 8}
+from ..below import below
 
 
 def build(table: KernelTable) -> None:
@@ -20,12 +17,6 @@ def build(table: KernelTable) -> None:
     def philox_bits(shape: Shape, seed: int, offset: int) -> Any:
         return random.philox_bits(tuple(shape), seed, offset)
 
-    # In single precision, as the ops' own bodies.
-    @table.kernel()
-    def uniform_of_words(words: Any, dtype: DType) -> Any:
-        kept = KEPT[dtype.name]
-        return random.uniform_of_words(words, kept).astype(NATIVES[dtype], copy=False)
-
-    @table.kernel()
-    def normal_of_words(radius: Any, angle: Any, dtype: DType) -> Any:
-        return random.normal_of_words(radius, angle).astype(NATIVES[dtype], copy=False)
+    words = (dtype_named("int64"),)
+    table.add("uniform_of_words", random.uniform_kernel(below("uniform_of_words")), dtypes=words)
+    table.add("normal_of_words", random.normal_kernel(below("normal_of_words")), dtypes=words)
