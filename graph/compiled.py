@@ -203,7 +203,7 @@ class Compiled:
                 recorder.add_state(value)
                 watch.add(value, "an argument")
         before = modes()
-        with watch.watching(lambda: recorder.inside), recorder.active():
+        with watch.watching(recorder.is_busy), recorder.active():
             result = function(*args, **kwargs)
         self._captures += 1
         given.settle()

@@ -106,8 +106,8 @@ def compile(
     dynamic : bool, optional
         False to count a graph for each size; by default sizes become symbols with the second one.
     backend : str or callable
-        "default", or "eager" for the program itself. Of torch's, "inductor" and "aot_eager" are the default one,
-        and "cudagraphs" is that with `mode="reduce-overhead"`.
+        "default", or "eager" for the program itself. Of torch's, "inductor" and "aot_eager" are the default
+        one, and "cudagraphs" is that with `mode="reduce-overhead"`.
     mode : str, optional
         One of torch's; the fusers of plugins learn it. With "reduce-overhead" or "max-autotune" a device
         whose plugin can do so queues its kernels all at once, as "cuda" does in CUDA graphs.
@@ -155,7 +155,12 @@ def compile(
         raise ValueError(f"compile(): the mode is one of {', '.join(_MODES)}, got {mode!r}")
     if model is None:
         return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, disable=disable
+            compile,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            disable=disable,
         )
     if isinstance(model, (Compiled, OptimizedModule)):
         return model

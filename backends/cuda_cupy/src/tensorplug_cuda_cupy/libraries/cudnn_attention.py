@@ -53,6 +53,7 @@ def backward(
 
 
 def allowed() -> bool:
+    """Return whether the user leaves cuDNN's attention on."""
     told = getattr(sys.modules.get("tensorplug.backends"), "cuda", None)
     return told is None or bool(told.cudnn_sdp_enabled())
 

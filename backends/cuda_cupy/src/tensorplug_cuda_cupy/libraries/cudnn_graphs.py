@@ -65,6 +65,7 @@ def handle_of(device: int) -> Any:
 
 
 def allows_tf32() -> bool:
+    """Return whether the user allows TensorFloat-32 in convolutions."""
     facade = sys.modules.get("tensorplug")
     switches = vars(sys.modules.get("tensorplug.backends", facade)).get("cudnn")
     return bool(switches is not None and switches.allow_tf32)

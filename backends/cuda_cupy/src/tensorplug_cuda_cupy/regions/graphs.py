@@ -1,10 +1,10 @@
 """Parts of compiled programs as CUDA graphs, with ``tp.compile(..., mode="reduce-overhead")``.
 
-A graph has addresses in it. So the first calls of a region run by its kernels while the addresses of what goes
-in are watched: what stays where it is, such as weights and what another graph has made, is read there at each
-replay; what moves, such as batches, is copied to a place of the graph's own. Results lie in the graph's memory,
-which the next replay overwrites. As long as somebody holds one, the kernels run instead, and from then on that
-result is copied out. Each result's memory has a Python object of its own, by whose end that is known.
+A graph has addresses in it. So the first calls of a region run by its kernels while the addresses of what
+goes in are watched: what stays where it is, such as weights and what another graph has made, is read there at
+each replay; what moves, such as batches, is copied to a place of the graph's own. Results lie in the graph's
+memory, which the next replay overwrites. While somebody holds one, the kernels run instead, and from then on
+that result is copied out. Each result's memory has a Python object of its own, by whose end that is known.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ..runtime.graphs import CUDAGraph, graph
 _MODES = ("reduce-overhead", "max-autotune")
 _STEADY = 2  # calls after which an address that stayed counts as fixed
 _MOVED = 3  # changes after which it counts as one that moves
-_STRAYED = 3  # calls in succession that a graph does not serve, until another is captured
+_STRAYED = 2  # calls in succession that a graph does not serve, until another is captured
 _MOST_CAPTURES = 8
 
 
@@ -69,27 +69,42 @@ class GraphFuser(Fuser):
     ) -> FusedCall | None:
         """Return what captures the steps once it can, and replays them then."""
         steps: list[Any] = [program.steps[number] for number in sorted(region.steps)]
-        return Replayed(lambda arrays: _run(steps, inputs, outputs, arrays))
+        gone = _gone(steps, outputs)
+        return Replayed(lambda arrays: _run(steps, gone, inputs, outputs, arrays))
 
 
 def _launches_nothing(step: FusionStep | None) -> bool:
     return step is None or step.view
 
 
+def _gone(steps: Sequence[FusionStep], outputs: Sequence[int]) -> list[list[int]]:
+    """Return for each step the places of arrays that nobody needs after it."""
+    last = {place: n for n, step in enumerate(steps) for place in (*step.outputs, *step.inputs)}
+    gone: list[list[int]] = [[] for _ in steps]
+    for place, number in last.items():
+        if place not in outputs:
+            gone[number].append(place)
+    return gone
+
+
 def _run(
     steps: Sequence[FusionStep],
+    gone: Sequence[Sequence[int]],
     inputs: Sequence[int],
     outputs: Sequence[int],
     arrays: Sequence[Any],
 ) -> list[Any]:
     """Return what steps make of the arrays that go into them."""
     values = dict(zip(inputs, arrays, strict=True))
-    for step in steps:
+    for step, places in zip(steps, gone, strict=True):
         results = step.kernel(*[_given(argument, values) for argument in step.arguments])
         if results is None and step.op == FUSED:
             raise RuntimeError("a region that its fuser leaves to the kernels")
         several = step.op == FUSED or len(step.outputs) > 1
         values.update(zip(step.outputs, results if several else (results,), strict=True))
+        for place in places:
+            del values[place]
+        results = None  # or the last one would live on
     return [values[place] for place in outputs]
 
 
@@ -119,6 +134,10 @@ class _Held:
 
     def __init__(self, graph: CUDAGraph) -> None:
         self.graph = graph
+
+
+def _is_held(array: Any) -> bool:
+    return isinstance(getattr(array.data.mem, "_owner", None), _Held)
 
 
 class _Memory(NamedTuple):
@@ -156,23 +175,26 @@ class Replayed:
         self._left = _MOST_CAPTURES
         self._graph: CUDAGraph | None = None
         self._escaping: set[int] = set()  # memories whose results are copied out
-        self._forget()
-
-    def _forget(self) -> None:
-        """Begin to watch addresses anew."""
-        self._graph = None
-        self._places: list[int] = []
-        self._steady: list[int] = []
-        self._moved: list[int] = []
+        self._places: list[int] = []  # of what goes in
+        self._steady: list[int] = []  # for how many calls each has been there
+        self._moved: list[int] = []  # how often it moved
+        self._moving: set[int] = set()  # what is copied for that
         self._strayed = 0
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any] | None:
         """Return the results, or None."""
-        if not self._left or captures.underway() or not self._lock.acquire(blocking=False):
+        given_up = self._graph is None and not self._left
+        if given_up or captures.underway() or not self._lock.acquire(blocking=False):
             return None
         try:
+            if self._graph is not None and not (self._serves(arrays) and self._is_free()):
+                self._strayed += 1
+                if self._strayed < _STRAYED:
+                    return None
+                self._stray(arrays)
+            self._strayed = 0
             if self._graph is None:
-                if not self._settled(arrays):
+                if not self._left or not self._settled(arrays):
                     return None
                 self._capture(arrays)
             return None if self._graph is None else self._replay(arrays)
@@ -191,11 +213,20 @@ class Replayed:
             stays = place == before
             self._steady[number] = self._steady[number] + 1 if stays else 0
             self._moved[number] += not stays
-            if isinstance(getattr(arrays[number].data.mem, "_owner", None), _Held):
+            if _is_held(arrays[number]):
                 self._steady[number] = _STEADY  # where another graph has its results
+            elif self._steady[number] < _STEADY and self._moved[number] >= _MOVED:
+                self._moving.add(number)
         self._places = places
-        pairs = zip(self._steady, self._moved, strict=True)
-        return all([steady >= _STEADY or moved >= _MOVED for steady, moved in pairs])
+        pairs = enumerate(self._steady)
+        return all([steady >= _STEADY or number in self._moving for number, steady in pairs])
+
+    def _stray(self, arrays: Sequence[Any]) -> None:
+        """Drop the graph; what only seemed to stay where it was is copied from now on."""
+        self._graph = None
+        for number, (array, place) in enumerate(zip(arrays, self._places, strict=True)):
+            if array.data.ptr != place and not _is_held(array):
+                self._moving.add(number)
 
     # --- capture ---
 
@@ -203,7 +234,7 @@ class Replayed:
         """Capture the work, or forgo that for good where it cannot be."""
         self._left -= 1
         device = cp.cuda.runtime.getDevice()
-        moving = [number for number, steady in enumerate(self._steady) if steady < _STEADY]
+        moving = sorted(self._moving)
         given = list(arrays)
         for number in moving:
             given[number] = cp.empty_like(arrays[number])
@@ -241,27 +272,21 @@ class Replayed:
         found = _Memory(memory.ptr, size)
         if found not in self._memories:
             self._memories.append(found)
-        return _Result(
-            self._memories.index(found), False, result.data.ptr - memory.ptr, *kind
-        )
+        return _Result(self._memories.index(found), False, result.data.ptr - memory.ptr, *kind)
 
     # --- replay ---
 
-    def _replay(self, arrays: Sequence[Any]) -> list[Any] | None:
-        if not self._serves(arrays):
-            self._strayed += 1
-            if self._strayed >= _STRAYED:
-                self._forget()
-            return None
-        self._strayed = 0
+    def _is_free(self) -> bool:
+        """Return whether nobody holds a result; those that somebody does are copied from now on."""
         held = [
             number
             for number, life in enumerate(self._lives)
             if life is not None and life() is not None
         ]
-        if held:
-            self._escaping.update(held)
-            return None
+        self._escaping.update(held)
+        return not held
+
+    def _replay(self, arrays: Sequence[Any]) -> list[Any]:
         assert self._graph is not None
         for number, copy in self._copied.items():
             copy.data.copy_from_device_async(
@@ -306,4 +331,3 @@ class Replayed:
         copy.copy_from_device_async(pointer, size, cp.cuda.get_current_stream())
         own = cp.cuda.UnownedMemory(copy.ptr, size, copy, self._graph._index)
         return cp.cuda.MemoryPointer(own, 0)
-
