@@ -108,8 +108,7 @@ class autocast(Context):
         if not self._enabled:
             return {"autocast": settings}
         settings = replace(settings, dtypes=known.dtypes | {self.device: self.fast_dtype})
-        count_layers()
-        return {"autocast": settings, "stack": with_layer(thread.stack, layer)}
+        return count_layers() | {"autocast": settings, "stack": with_layer(thread.stack, layer)}
 
     def __enter__(self) -> Self:
         super().__enter__()
@@ -266,8 +265,7 @@ class _Restored(Context):
         settings = replace(self._settings, cache={} if known is None else known)
         if not any(settings.enabled.values()):
             return {"autocast": settings}
-        count_layers()
-        return {"autocast": settings, "stack": with_layer(thread.stack, layer)}
+        return count_layers() | {"autocast": settings, "stack": with_layer(thread.stack, layer)}
 
 
 def saved_autocast() -> Callable[[], Context]:

@@ -138,8 +138,8 @@ def _cast(tensor: Any, dtype: DType) -> Tensor:
         and tensor.dtype is float32
         and tensor.requires_grad
         and not tensor._is_view()
-        and tensor._node
-        is None  # a leaf; `is_leaf` would end captures, as the program's own look does
+        # Of a leaf; `is_leaf` would end captures, as the program's own look does.
+        and tensor._node is None
     ):
         return tensor.to(dtype)
     key = id(tensor), dtype, recording.enabled

@@ -172,8 +172,7 @@ class dual_level(OwnContext):
 
     def _steps(self) -> tuple[Steps, Steps]:
         level = _new_level()
-        count_layers()
-        changes = levels.meeting(state.batches, (*state.tangents, level))
+        changes = count_layers() | levels.meeting(state.batches, (*state.tangents, level))
         changes["dual_levels"] = (level,)
         before = {name: getattr(thread, name) for name in changes}
         table = thread.__dict__

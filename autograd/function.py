@@ -271,6 +271,15 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, _contexts: list[Any] | None = None, **kwargs: Any) -> Any:
         """Call the function and record the call."""
+        if cls.setup_context is not Function.setup_context and (
+            kwargs or getattr(cls.forward, "__defaults__", None)
+        ):
+            # What forward has by default is an input like others.
+            import inspect  # on first use: saves import time
+
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
         if dispatch_state.layers_active and _contexts is None:
             from .transforms.custom_functions import apply  # on first use: saves import time
 

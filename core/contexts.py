@@ -36,6 +36,8 @@ class ThreadState(threading.local):
         The plugins whose kernels are preferred.
     close : callable
         Puts back what the innermost context changed.
+    layered : bool
+        Whether a context is open that has layers, or preferences, see calls.
     counted : Counted, optional
         The counts of the process that the thread has gone into; see :mod:`.dispatch.counts`.
     """
@@ -45,6 +47,7 @@ class ThreadState(threading.local):
     stack: tuple[Any, ...] = ()
     preferred: tuple[str, ...] = ()
     close: Callable[[], None] = NOTHING
+    layered: bool = False
     counted: Any = None
 
     if TYPE_CHECKING:

@@ -61,7 +61,40 @@ class LogitRelaxedBernoulli(_Odds):
         return self.temperature.log() + z - 2 * _softplus(z)
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class _Relaxed(TransformedDistribution):
+    """A relaxed distribution, brought to where it lives by a transform."""
+
+    _relaxed: ClassVar[Any]
+    _transform: ClassVar[Any]
+    base_dist: Any
+
+    def __init__(
+        self,
+        temperature: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        base = self._relaxed(temperature, probs, logits, validate_args=validate_args)
+        super().__init__(base, self._transform(), validate_args=False)
+
+    @property
+    def temperature(self) -> Any:
+        """The temperature."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Any:
+        """The log odds, or log probabilities."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Any:
+        """The probabilities."""
+        return self.base_dist.probs
+
+
+class RelaxedBernoulli(_Relaxed):
     """Numbers of (0, 1) near 0 or 1, and the nearer the lower the temperature.
 
     Parameters
@@ -77,32 +110,8 @@ class RelaxedBernoulli(TransformedDistribution):
         "logits": constraints.real,
     }
     support = constraints.unit_interval
-    base_dist: Any
-
-    def __init__(
-        self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args=validate_args)
-        super().__init__(base, SigmoidTransform(), validate_args=False)
-
-    @property
-    def temperature(self) -> Any:
-        """The temperature."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Any:
-        """The log odds."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities."""
-        return self.base_dist.probs
+    _relaxed = LogitRelaxedBernoulli
+    _transform = SigmoidTransform
 
 
 class ExpRelaxedCategorical(Distribution):
@@ -157,7 +166,7 @@ class ExpRelaxedCategorical(Distribution):
         return z.sum(-1) + scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """Probabilities near the corners of the simplex, and the nearer the lower the temperature."""
 
     arg_constraints: ClassVar[Any] = {
@@ -165,29 +174,5 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         "logits": constraints.real_vector,
     }
     support = constraints.simplex
-    base_dist: Any
-
-    def __init__(
-        self,
-        temperature: Any,
-        probs: Any = None,
-        logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:
-        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
-        super().__init__(base, ExpTransform(), validate_args=False)
-
-    @property
-    def temperature(self) -> Any:
-        """The temperature."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Any:
-        """The log probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities."""
-        return self.base_dist.probs
+    _relaxed = ExpRelaxedCategorical
+    _transform = ExpTransform

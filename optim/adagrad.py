@@ -112,7 +112,7 @@ class Adagrad(StepOptimizer):
         if group["weight_decay"] != 0:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
         state = self._started(parameter, group)
-        (step,) = self._count(parameter, state, group)
+        (step,) = self._count(state, group, self._counting_device(parameter, group))
         rate = number(group["lr"]) / (1 + (number(step) - 1) * group["lr_decay"])
         gradient = (-gradient if group["maximize"] else gradient).coalesce()
         total: Any = state["sum"]

@@ -138,7 +138,7 @@ class Adam(StepOptimizer):
         return parameter.device if group["fused"] or group["capturable"] else CPU
 
     def _count(
-        self, parameter: Tensor, state: dict[str, Any], group: dict[str, Any]
+        self, state: dict[str, Any], group: dict[str, Any], device: Device
     ) -> tuple[Scalar, ...]:
         return (count_step(state),)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.device.device import Device
 
 from .ops.optimizers.own_rates import asgd_step, asgd_update
 from .optimizer import ParamsT
@@ -88,10 +89,9 @@ class ASGD(StepOptimizer):
         return {"step": 0.0, "eta": number(group["lr"]), "mu": 1.0}
 
     def _count(
-        self, parameter: Tensor, state: dict[str, Any], group: dict[str, Any]
+        self, state: dict[str, Any], group: dict[str, Any], device: Device
     ) -> tuple[Scalar, ...]:
         """Return the rates that the last step chose."""
-        device = self._counting_device(parameter, group)
         return read(state, "eta", device), read(state, "mu", device)
 
     def update_group(self, parameters: list[Tensor], group: dict[str, Any]) -> None:

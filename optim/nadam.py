@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.device.device import Device
 
 from .ops.optimizers.adam_variants import nadam_momentum, nadam_step, nadam_update
 from .optimizer import ParamsT
@@ -103,10 +104,9 @@ class NAdam(StepOptimizer):
         return {"step": 0.0, "mu_product": 1.0}
 
     def _count(
-        self, parameter: Tensor, state: dict[str, Any], group: dict[str, Any]
+        self, state: dict[str, Any], group: dict[str, Any], device: Device
     ) -> tuple[Scalar, ...]:
         """Return the product of the momenta, and the number of the step that begins."""
-        device = self._counting_device(parameter, group)
         step = counted(state, device)
         momentum = nadam_momentum(step, number(group["betas"][0]), group["momentum_decay"])
         return multiplied(state, "mu_product", momentum, device), step

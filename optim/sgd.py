@@ -69,7 +69,7 @@ class SGD(StepOptimizer):
         sgd_step,
         sgd_update,
         state=("momentum_buffer",),
-        options=("lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize", "first"),
+        options=("lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize"),
         only_with={"momentum_buffer": "momentum"},
     )
     _not_negative = ("momentum", "weight_decay")
@@ -102,20 +102,27 @@ class SGD(StepOptimizer):
     def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters of one dtype and device in one op, those with their first step in another."""
         if group["momentum"] == 0:
-            self._update_chosen(parameters, [], {**group, "first": True})
+            self._update_chosen(parameters, [], group, True)
             return
-        fresh = [p for p in parameters if self._is_first(p)]
-        known = [p for p in parameters if not self._is_first(p)]
+        fresh: list[Tensor] = []
+        known: list[Tensor] = []
+        for parameter in parameters:
+            (fresh if self._is_first(parameter) else known).append(parameter)
         for chosen, first in ((fresh, True), (known, False)):
             if chosen:
-                states = [self._started(p, group) for p in chosen]
-                self._update_chosen(chosen, states, {**group, "first": first})
+                states = [self._started(p, group) if first else self.state[p] for p in chosen]
+                self._update_chosen(chosen, states, group, first)
 
     def _update_chosen(
-        self, parameters: list[Tensor], states: list[dict[str, Any]], group: dict[str, Any]
+        self,
+        parameters: list[Tensor],
+        states: list[dict[str, Any]],
+        group: dict[str, Any],
+        first: bool,
     ) -> None:
         lists = self._lists(parameters, states, group)
         lr, *options = self._numbers_of(self._step.options, parameters[0], group)
+        options.append(first)
         found = self.found_inf_of(parameters[0])
         if found is not None or on_device(group["lr"]):
             rate, lr = rate_of(group["lr"], parameters[0])

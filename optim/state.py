@@ -104,6 +104,15 @@ def count_step(state: dict[str, Any]) -> float:
     return float(step + 1)
 
 
+def add_step(state: dict[str, Any]) -> None:
+    """Add one to ``state["step"]``, which nobody reads now."""
+    step = state["step"]
+    if isinstance(step, Tensor):
+        step.add_(1)
+    else:
+        state["step"] = step + 1
+
+
 def number(value: float | Tensor) -> float:
     """Return an option as a number; a tensor is read."""
     return float(value.item()) if isinstance(value, Tensor) else value

@@ -13,7 +13,7 @@ from tensorplug.core.ops import full_like, zeros_like
 from .groups import check_fused, check_options
 from .optimizer import Optimizer, ParamsT
 from .scalars import Scalar, counted, learning_rate
-from .state import as_real, as_real_lists, number, scalar
+from .state import add_step, as_real, as_real_lists, number, scalar
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,9 @@ class StepOptimizer(Optimizer):
         states = [kept[p] or self._started(p, group) for p in parameters]
         lists = self._lists(parameters, states, group)
         options = self._numbers_of(self._step.options, parameters[0], group)
-        if self._takes_count:
-            numbers = [self._count(p, s, group) for p, s in zip(parameters, states, strict=True)]
-            self._step.op(*lists, *map(list, zip(*numbers, strict=True)), *options)
-            return
-        for parameter, state in zip(parameters, states, strict=True):
-            self._count(parameter, state, group)
-        self._step.op(*lists, *options)
+        device = self._counting_device(parameters[0], group)
+        numbers = [self._count(state, group, device) for state in states]
+        self._step.op(*lists, *map(list, zip(*numbers, strict=True)), *options)
 
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
@@ -84,7 +80,7 @@ class StepOptimizer(Optimizer):
         ]
         self._step.one(
             *as_real([parameter, gradient, *kept]),
-            *self._count(parameter, state, group),
+            *self._count(state, group, self._counting_device(parameter, group)),
             *self._values(self._step.options_of_one or self._step.options, parameter, group),
         )
 
@@ -132,11 +128,14 @@ class StepOptimizer(Optimizer):
         return as_real_lists(parameters, [p.grad for p in parameters], *kept)
 
     def _count(
-        self, parameter: Tensor, state: dict[str, Any], group: dict[str, Any]
+        self, state: dict[str, Any], group: dict[str, Any], device: Device
     ) -> tuple[Scalar, ...]:
-        """Count a step, and return the numbers of the parameter that the step takes."""
-        step = counted(state, self._counting_device(parameter, group))
-        return (step,) if self._takes_count else ()
+        """Count a step of a parameter, and return the numbers of its that the step takes."""
+        if self._takes_count or device is not CPU:
+            step = counted(state, device)
+            return (step,) if self._takes_count else ()
+        add_step(state)
+        return ()
 
     def _values(self, names: Sequence[str], parameter: Tensor, group: dict[str, Any]) -> list[Any]:
         """Return options as arguments."""

@@ -49,7 +49,7 @@ class Recorder(GradientLayer):
 
     def enabled(self) -> bool:
         """Return whether this thread records."""
-        return recording_on()
+        return recording.enabled and recording_on()
 
     def record_unary(self, op: Op, output: Any, input: Any) -> None:
         """Record a pointwise op of one tensor."""

@@ -77,9 +77,8 @@ class ActiveLevels(Context):
         self.tangents = tangents
 
     def _changes(self) -> dict[str, Any]:
-        if self.batches or self.tangents:
-            count_layers()
-        return meeting(self.batches, self.tangents)
+        counted = count_layers() if self.batches or self.tangents else {}
+        return counted | meeting(self.batches, self.tangents)
 
 
 def meeting(batches: tuple[Any, ...], tangents: tuple[Any, ...]) -> dict[str, Any]:

@@ -7,13 +7,18 @@ from ..tensor.base cimport TensorBase, new_tensor
 
 cdef class CachedCall:
     cdef public list template, raw
-    cdef public tuple slots, arg_indices, outputs
+    cdef public tuple slots, arg_indices, outputs, keys, given, rest
     cdef public DispatchKey key, result
     cdef public bint listed, native
     cdef public dict recordings
     cdef public object function, shape
+    cdef public CachedCall following
 
     cpdef list fill(self, tuple args)
+
+
+@cython.locals(index=Py_ssize_t)
+cdef bint _equals(object planned, object given)
 
 
 cdef class PlannedCall:
@@ -48,8 +53,19 @@ cdef class RowPlans(PlannedCall):
 cdef class CallCache:
     cdef public dict calls, replays
     cdef public PlannedCall latest
+    cdef public CachedCall recent
+    cdef public bint by_shape
     cdef public Py_ssize_t missed, refused, unrecorded
     cdef public bint delegates
+
+    @cython.locals(
+        cached=CachedCall, values=tuple, keys=tuple, rest=tuple, given=tuple, turn=Py_ssize_t, number=Py_ssize_t,
+        alike=bint, tensor=TensorBase,
+    )
+    cdef CachedCall recalled(self, tuple args, bint listed)
+
+    @cython.locals(before=CachedCall)
+    cdef note_recent(self, CachedCall cached, tuple args, bint shaped)
 
 
 @cython.locals(before=PlannedCall)
@@ -62,13 +78,13 @@ cpdef tuple call_key(tuple args, dict kwargs)
 @cython.locals(named=list)
 cpdef tuple all_given(tuple args, dict kwargs)
 
-cpdef tuple item_types(tuple values)
+cpdef tuple item_types(object values)
 
 cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec, bint signed=*)
 
 cpdef cache_delegation(Op op, CallCache cache, object key, tuple args, dict kwargs, object delegated)
 
-cpdef bint zeros(tuple values)
+cpdef bint zeros(object values)
 
 cpdef object exact_key(object value)
 

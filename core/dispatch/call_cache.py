@@ -33,17 +33,28 @@ class CachedCall:
         Of a call that is delegated: what is called instead, with the template's arguments.
     recordings : dict
         The gradient layer's own: how such a call is recorded, by which tensors require grad.
+    keys, given : tuple
+        Of a call that was made again: the dispatch keys of its arguments, None in place of plain values;
+        shapes and plain values. Of a listed one: those of the items, and None for shapes that do not matter.
+    rest : tuple
+        Of a listed one: the arguments after the list.
+    following : CachedCall or None
+        What served the op's next call when it was another one: programs repeat their calls in turn.
     """
 
     __slots__ = (
         "arg_indices",
+        "following",
         "function",
+        "given",
         "key",
+        "keys",
         "listed",
         "native",
         "outputs",
         "raw",
         "recordings",
+        "rest",
         "result",
         "shape",
         "slots",
@@ -68,6 +79,10 @@ class CachedCall:
         self.recordings: dict[int, Any] = {}
         self.native = False
         self.listed = False
+        self.keys: tuple[Any, ...] | None = None
+        self.given: tuple[Any, ...] = ()
+        self.rest: tuple[Any, ...] = ()
+        self.following: CachedCall | None = None
         self.key = spec.key
         self.outputs = spec.outputs
         self.result: DispatchKey | None = None
@@ -83,6 +98,22 @@ class CachedCall:
         for slot, index in zip(self.slots, self.arg_indices, strict=True):
             values[slot] = args[index]
         return values
+
+
+def _equals(planned: Any, given: Any) -> bool:
+    """Return whether two plain values are the same; where it takes long to tell, that they are not."""
+    kind = type(given)
+    if kind is not type(planned):
+        return False
+    if kind is tuple:
+        if len(given) != len(planned):
+            return False
+        for index in range(len(planned)):
+            if type(planned[index]) is not int or type(given[index]) is not int:
+                return False
+    elif kind is not int and kind is not float:
+        return False
+    return bool(planned == given)
 
 
 class PlannedCall:
@@ -219,23 +250,94 @@ def _but_for_ones(shape: tuple[int, ...]) -> list[int]:
 
 
 class CallCache:
-    """The cached calls of one op; of view ops also the plan that served the latest one.
+    """The cached calls of one op, and what served the latest one; of view ops that is a plan.
 
+    Those of a view op are `by_shape` if its second argument is a tensor that tells a shape, and no more.
     `delegates` tells whether the op's rule made a call of other ops instead.
     """
 
     __slots__ = (
-        "calls", "delegates", "latest", "missed", "refused", "replays", "unrecorded",
+        "by_shape", "calls", "delegates", "latest", "missed", "recent", "refused", "replays", "unrecorded",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.calls: dict[Any, Any] = {}
+        self.by_shape = False
         self.latest: PlannedCall | None = None
+        self.recent: CachedCall | None = None
         self.missed = 0  # plans that were not kept, see store_plan
         self.replays: dict[Any, Any] = {}  # see .replay
         self.delegates = False
         self.refused = self.unrecorded = 0
         _caches.append(self)
+
+    def recalled(self, args: tuple[Any, ...], listed: bool) -> CachedCall | None:
+        """Return the cached call that such a call is, if it is the latest one or what followed that.
+
+        Of a `listed` one the first argument is a list of tensors. One function, as calls cost in Python.
+        """
+        cached = self.recent
+        values = args
+        for turn in range(2):
+            if cached is None:
+                return None
+            keys = cached.keys
+            alike = keys is not None and cached.listed == listed
+            if alike and listed:
+                values = tuple(args[0])
+                rest = cached.rest
+                alike = len(rest) + 1 == len(args)
+                for number in range(len(rest) if alike else 0):
+                    plain = args[number + 1]
+                    if rest[number] is not plain and not _equals(rest[number], plain):
+                        alike = False
+                        break
+            if alike and keys is not None and len(keys) == len(values):
+                given = cached.given
+                for number in range(len(values)):
+                    value = values[number]
+                    planned = given[number]
+                    if isinstance(value, TensorBase):
+                        tensor = value
+                        if tensor._key is not keys[number]:
+                            break
+                        shape = tensor._shape
+                        if planned is not shape and planned is not None and planned != shape:
+                            break
+                    elif keys[number] is not None or (
+                        planned is not value and not _equals(planned, value)
+                    ):
+                        break
+                else:
+                    if turn:
+                        self.recent = cached
+                    return cached
+            cached = cached.following
+        return None
+
+    def note_recent(self, cached: CachedCall, args: tuple[Any, ...], shaped: bool) -> None:
+        """Note what served the latest call, without keywords, behind the one before.
+
+        Of tensors in a list the shapes matter only if it is `shaped`.
+        """
+        if cached.keys is None:
+            values = tuple(args[0]) if cached.listed else args
+            if cached.listed:
+                cached.rest = args[1:]
+            cached.given = tuple(
+                [
+                    (value._shape if shaped else None) if isinstance(value, TensorBase) else value
+                    for value in values
+                ]
+            )
+            # At last: other threads take a cached call with keys for whole.
+            cached.keys = tuple(
+                [value._key if isinstance(value, TensorBase) else None for value in values]
+            )
+        before = self.recent
+        if before is not None and before is not cached:
+            before.following = cached
+        self.recent = cached
 
 
 _caches: list[CallCache] = []
@@ -257,6 +359,9 @@ def clear_call_caches() -> None:
         plan, cache.latest = cache.latest, None
         while plan is not None:  # plans may follow each other in a circle
             plan.following, plan = None, plan.following
+        call, cache.recent = cache.recent, None
+        while call is not None:
+            call.following, call = None, call.following
         cache.replays.clear()
         cache.refused = cache.unrecorded = 0
 

@@ -26,38 +26,42 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
         tensors: Any = args[0]
         if tensors and isinstance(tensors[0], TensorBase):
             return call_of_list(op, cache, args, kwargs)
-    for arg in args:
-        # Tensors in a list, and slices, are no keys.
-        if (
-            (type(arg) is list or type(arg) is tuple)
-            and arg
-            and type(arg[0]) is not int
-            and (type(arg[0]) is slice or first_tensor(arg) is not None)
-        ):
-            return execute(op, op.function(*args, **kwargs))
-    key = call_key(args, kwargs)
-    try:
-        cached = cache.calls.get(key)
-    except TypeError:  # an argument that cannot be a key, such as a list
-        args, kwargs = plain_arguments(op, args, kwargs)
-        return execute(op, op.function(*args, **kwargs))
+    cached = None if kwargs else cache.recalled(args, False)
     if cached is None:
-        if cache.delegates:
-            replay = replayed(op, cache, args, kwargs)
-            if replay is not NotImplemented:
-                return replay
-        given, named = args, kwargs
-        args, kwargs = plain_arguments(op, args, kwargs)
-        spec = op.function(*args, **kwargs)
-        alike = not reads_tensor(given, named, args, kwargs)
-        if type(spec) is Delegated:
-            cache.delegates = cache.delegates or spec.function is None
+        for arg in args:
+            # Tensors in a list, and slices, are no keys.
+            if (
+                (type(arg) is list or type(arg) is tuple)
+                and arg
+                and type(arg[0]) is not int
+                and (type(arg[0]) is slice or first_tensor(arg) is not None)
+            ):
+                return execute(op, op.function(*args, **kwargs))
+        key = call_key(args, kwargs)
+        try:
+            cached = cache.calls.get(key)
+        except TypeError:  # an argument that cannot be a key, such as a list
+            args, kwargs = plain_arguments(op, args, kwargs)
+            return execute(op, op.function(*args, **kwargs))
+        if cached is None:
+            if cache.delegates:
+                replay = replayed(op, cache, args, kwargs)
+                if replay is not NotImplemented:
+                    return replay
+            given, named = args, kwargs
+            args, kwargs = plain_arguments(op, args, kwargs)
+            spec = op.function(*args, **kwargs)
+            alike = not reads_tensor(given, named, args, kwargs)
+            if type(spec) is Delegated:
+                cache.delegates = cache.delegates or spec.function is None
+                if alike:
+                    cache_delegation(op, cache, key, args, kwargs, spec)
+                return spec.result
             if alike:
-                cache_delegation(op, cache, key, args, kwargs, spec)
-            return spec.result
-        if alike:
-            cache_call(op, cache, key, args, kwargs, spec)
-        return execute(op, spec)
+                cache_call(op, cache, key, args, kwargs, spec)
+            return execute(op, spec)
+        if not kwargs:
+            cache.note_recent(cached, args, True)
     if kwargs:
         args = all_given(args, kwargs)
     result = cached.result
@@ -250,6 +254,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
 def _by_plan(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
     """Return the callable of a view op: a call like the latest one goes straight to the view."""
     op.plans = CallCache()
+    op.plans.by_shape = op.parameters[1:] == ("other",)
 
     def call_planned(
         input: Any = ABSENT, first: Any = ABSENT, second: Any = ABSENT, third: Any = ABSENT,

@@ -66,7 +66,7 @@ cdef object _wrapped(Op op, DispatchKey key, object results)
 @cython.locals(output=TensorBase)
 cdef object _output(DispatchKey key, object array)
 
-@cython.locals(targets=list, raw=list, target=TensorBase)
+@cython.locals(targets=list, raw=list, target=TensorBase, recorded=bint)
 cdef _run_writing(Op op, tuple values, DispatchKey key)
 
 @cython.locals(state=int, tensor=TensorBase)

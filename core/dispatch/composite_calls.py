@@ -41,30 +41,34 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
         return _call_uncached(op, cache, args, kwargs)
     if args and (type(args[0]) is list or type(args[0]) is tuple):
         return call_of_list(op, cache, args, kwargs)
-    key = call_key(args, kwargs)
-    try:
-        cached = cache.calls.get(key)
-    except TypeError:  # an argument that cannot be a key, such as a list
-        return run_overridden(op, args, kwargs)
+    cached = None if kwargs else cache.recalled(args, False)
     if cached is None:
-        if type(op.index) is not int:
+        key = call_key(args, kwargs)
+        try:
+            cached = cache.calls.get(key)
+        except TypeError:  # an argument that cannot be a key, such as a list
             return run_overridden(op, args, kwargs)
-        if cache.delegates:
-            replay = replayed(op, cache, args, kwargs)
-            if replay is not NotImplemented:
-                return replay
-        given, named = args, kwargs
-        args, kwargs = plain_arguments(op, args, kwargs)
-        values: Any = op.arguments(args, kwargs)
-        alike = not reads_tensor(given, named, args, kwargs)
-        if type(values) is Delegated:
-            cache.delegates = cache.delegates or values.function is None
+        if cached is None:
+            if type(op.index) is not int:
+                return run_overridden(op, args, kwargs)
+            if cache.delegates:
+                replay = replayed(op, cache, args, kwargs)
+                if replay is not NotImplemented:
+                    return replay
+            given, named = args, kwargs
+            args, kwargs = plain_arguments(op, args, kwargs)
+            values: Any = op.arguments(args, kwargs)
+            alike = not reads_tensor(given, named, args, kwargs)
+            if type(values) is Delegated:
+                cache.delegates = cache.delegates or values.function is None
+                if alike:
+                    cache_delegation(op, cache, key, args, kwargs, values)
+                return values.result
             if alike:
-                cache_delegation(op, cache, key, args, kwargs, values)
-            return values.result
-        if alike:
-            _cache_call(op, cache, key, args, kwargs, values)
-        return _run_canonical(op, values, args, kwargs)
+                _cache_call(op, cache, key, args, kwargs, values)
+            return _run_canonical(op, values, args, kwargs)
+        if not kwargs:
+            cache.note_recent(cached, args, True)
     given = all_given(args, kwargs) if kwargs else args
     if cached.function is not None:
         filled = cached.template.copy()
@@ -165,7 +169,6 @@ def _outputs_of_cached(op: Op, cached: CachedCall, arrays: Any) -> Any:
 def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call an op of a list of tensors and of plain values, by the call cache."""
     recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
-    parts: list[Any] = []
     tensors: Any = args[0]
     tracked = False
     shaped = op.kind == "primitive" or op.canonical is not None  # what a rule returns, too
@@ -179,18 +182,25 @@ def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[s
             and (tensor._state == TRACKED or dispatch_state.gradient.requires_grad(tensor))
         ):
             tracked = True
-        parts.append(tensor._key)
-        if shaped:
-            parts.append(tensor._shape)
     if tracked and (not shaped or op.derivative is None):
         return _run_list(op, args, kwargs)
-    key = (*parts, *call_key(args[1:], kwargs))
-    try:
-        cached = cache.calls.get(key)
-    except TypeError:
-        return _run_list(op, args, kwargs)
+    cached = None if kwargs else cache.recalled(args, True)
     if cached is None:
-        return _run_and_cache_list(op, cache, key, args, kwargs)
+        parts: list[Any] = []
+        for item in tensors:
+            tensor = item
+            parts.append(tensor._key)
+            if shaped:
+                parts.append(tensor._shape)
+        key = (*parts, *call_key(args[1:], kwargs))
+        try:
+            cached = cache.calls.get(key)
+        except TypeError:
+            return _run_list(op, args, kwargs)
+        if cached is None:
+            return _run_and_cache_list(op, cache, key, args, kwargs)
+        if not kwargs:
+            cache.note_recent(cached, args, shaped)
     if not cached.native or dispatch_state.verify:
         if not cached.native and op.kind == "composite":
             replay = replayed(op, cache, args, kwargs)
@@ -463,8 +473,10 @@ def _run_writing(op: Op, values: tuple[Any, ...], key: DispatchKey) -> None:
     for index in op.writes:
         value = values[index]
         targets += value if isinstance(value, (list, tuple)) else [value]
+    recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
     for target in targets:
-        dispatch_state.gradient.before_inplace(op, target, ())
+        if recorded or (target._extra is not None and target._extra.inference):
+            dispatch_state.gradient.before_inplace(op, target, ())
         if overlaps(target):
             raise RuntimeError(
                 f"{op.name}(): more than one element of a written-to tensor of shape "

@@ -8,6 +8,8 @@ what notes that stand side by side, with no call between them that an interrupt 
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..contexts import NOTHING, thread
 from .state import dispatch_state
 
@@ -43,31 +45,35 @@ def count_grad_disabled() -> None:
         counted.grad_disabled = True
 
 
-def count_layers() -> None:
-    """Have calls look for layers of this thread."""
+def count_layers() -> dict[str, Any]:
+    """Have calls look for layers of this thread; return what the context that asks sets besides."""
     counted = _counted()
     if not counted.layers:
         dispatch_state.layers_active += 1
         counted.layers = True
+    return {"layered": True}
 
 
-def count_preferences() -> None:
-    """Have calls ask this thread which backends it prefers."""
+def count_preferences() -> dict[str, Any]:
+    """Have calls ask this thread which backends it prefers; return what the context sets besides."""
     counted = _counted()
     if not counted.preferences:
         dispatch_state.layers_active += 1
         dispatch_state.preferences += 1
         counted.preferences = True
+    return {"layered": True}
 
 
 def settle() -> None:
-    """Take back the counts of this thread, if no context is open in it."""
+    """Take back the counts of this thread, those that no open context needs."""
     counted = thread.counted
-    if counted is None or thread.close is not NOTHING or not thread.enabled:
+    if counted is None:
         return
-    if counted.grad_disabled:
+    if counted.grad_disabled and thread.enabled and thread.close is NOTHING:
         dispatch_state.grad_disabled -= 1
         counted.grad_disabled = False
+    if thread.layered:
+        return
     if counted.layers:
         dispatch_state.layers_active -= 1
         counted.layers = False
@@ -75,12 +81,6 @@ def settle() -> None:
         dispatch_state.layers_active -= 1
         dispatch_state.preferences -= 1
         counted.preferences = False
-
-
-def layers_open() -> bool:
-    """Return whether a context with layers is open in this thread, also within a call that it was handed."""
-    counted = thread.counted
-    return counted is not None and counted.layers and thread.close is not NOTHING
 
 
 def recording_on() -> bool:

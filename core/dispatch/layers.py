@@ -85,8 +85,7 @@ class _Active(Context):
         self.layer = layer
 
     def _changes(self) -> dict[str, Any]:
-        count_layers()
-        return {"stack": with_layer(thread.stack, self.layer)}
+        return count_layers() | {"stack": with_layer(thread.stack, self.layer)}
 
     def __enter__(self) -> Layer:
         super().__enter__()

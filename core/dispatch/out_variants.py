@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ..device.dtypes import INTEGER, DType, as_dtype, can_cast, scalar_type
@@ -63,7 +64,10 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
         taken = target._key.dtype in _EXACT.get(op, ())
         converted = (target if taken else result)._key.dtype
         check_out(op.name, target, converted, result._key, _ERRORS.get(op, RuntimeError))
-        if op in _EXACT or not (op.pointwise or op.elementwise):
+        if op in _EXACT_CALLS:
+            if _EXACT_CALLS[op](*args, **kwargs) and target._key.dtype is not result._key.dtype:
+                raise _unlike(op, target._key.dtype, result._key.dtype)
+        elif op in _EXACT or not (op.pointwise or op.elementwise):
             _check_own_dtype(op, target._key.dtype, result._key.dtype, first, len(targets))
     for target, result in zip(targets, computed, strict=True):
         if target._shape != result._shape:
@@ -108,9 +112,19 @@ def computes_in_out(function: Any) -> None:
 _EXACT: dict[Op, tuple[DType, ...]] = {}
 
 
-def exact_out(*functions: Any, others: tuple[DType, ...] = ()) -> None:
-    """Have ``out=`` of ops take no dtype but the result's, and `others`."""
-    _EXACT.update((function.op, others) for function in functions)
+#: By op, the calls of which that holds, where it does not hold of all.
+_EXACT_CALLS: dict[Op, Callable[..., bool]] = {}
+
+
+def exact_out(
+    *functions: Any, others: tuple[DType, ...] = (), where: Callable[..., bool] | None = None
+) -> None:
+    """Have ``out=`` of ops take no dtype but the result's, and `others`; if `where` says so of a call."""
+    for function in functions:
+        if where is None:
+            _EXACT[function.op] = others
+        else:
+            _EXACT_CALLS[function.op] = where
 
 
 #: By op, the error of an ``out=`` that its result can't be cast to, where it isn't RuntimeError.
@@ -140,9 +154,14 @@ def _check_own_dtype(op: Op, given: DType, wanted: DType, first: Any, outputs: i
     else:
         refused = given not in exact
     if refused:
-        raise RuntimeError(
-            f"{op.name}(): Expected out tensor to have dtype {wanted.name}, but got {given.name} instead"
-        )
+        raise _unlike(op, given, wanted)
+
+
+def _unlike(op: Op, given: DType, wanted: DType) -> RuntimeError:
+    """Return the error for an ``out=`` of another dtype than the result's."""
+    return RuntimeError(
+        f"{op.name}(): Expected out tensor to have dtype {wanted.name}, but got {given.name} instead"
+    )
 
 
 def check_out(

@@ -77,8 +77,7 @@ class PushedMode(Mode):
     __slots__ = ()
 
     def _changes(self) -> dict[str, Any]:
-        count_layers()
-        return {"modes": (*thread.modes, self)}
+        return count_layers() | {"modes": (*thread.modes, self)}
 
 
 class _Below(Context):

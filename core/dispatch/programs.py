@@ -399,9 +399,15 @@ def trace_body(
     return program, told, result
 
 
-def settle(program: Program, inputs: int) -> None:
-    """Move the steps' results behind the constants, and constants behind the inputs."""
+def settle(program: Program, inputs: int, prune: bool = False) -> None:
+    """Move the steps' results behind the constants, and constants behind the inputs.
+
+    With `prune`, steps whose results nobody needs are left out: a formula may call a body again for its
+    gradients alone.
+    """
     constants = len(program.constants)
+    if prune:
+        _prune(program, inputs)
 
     def final(position: Any) -> Any:
         if isinstance(position, list):
@@ -431,6 +437,39 @@ def settle(program: Program, inputs: int) -> None:
         key, index, operands, _ = program.steps[0]
         if operands in ((0, 1), (1, 0)) and program.result == 2:
             program.kernels, program.index, program.swap = key.kernels, index, operands[0] == 1
+
+
+def _prune(program: Program, inputs: int) -> None:
+    """Leave out the steps that do not lead to the result, before these are settled."""
+    steps = program.steps
+    needed = needed_places(steps, inputs, program.result)
+    numbers: dict[int, int] = {}
+    for number in range(len(steps)):
+        if inputs + number in needed:
+            numbers[inputs + number] = inputs + len(numbers)
+
+    def moved(position: Any) -> Any:
+        if isinstance(position, list):
+            return [moved(item) for item in position]
+        if isinstance(position, OutputPlace):
+            return OutputPlace(numbers.get(position.index, position.index), position.number)
+        return numbers.get(position, position)
+
+    program.result = moved(program.result)
+    program.steps = [
+        (key, index, tuple([moved(position) for position in operands]), dead)
+        for number, (key, index, operands, dead) in enumerate(steps)
+        if inputs + number in needed
+    ]
+
+
+def needed_places(steps: list[Any], inputs: int, result: Any) -> set[int]:
+    """Return the places of all that a result of steps, which follow `inputs` values, comes from."""
+    needed = _used(result)
+    for number in reversed(range(len(steps))):
+        if inputs + number in needed:
+            needed |= _used(list(steps[number][2]))
+    return needed
 
 
 def _used(position: Any) -> set[int]:

@@ -16,7 +16,7 @@ from ..tensor.base import TensorBase, new_tensor
 from . import layers
 from .keys import dispatch_key
 from .op import Op
-from .programs import OutputPlace, Program, Tracer, Untraceable, settle
+from .programs import OutputPlace, Program, Tracer, Untraceable, needed_places, settle
 
 
 class _Tensor:
@@ -145,7 +145,7 @@ def trace_gradients(
     program.result = gradients
     program.fresh = _fresh(tracer, gradients)
     program.reads_layout = reads_layout
-    settle(program, len(tensors) + len(wanted))
+    settle(program, len(tensors) + len(wanted), prune=True)
     return program, told
 
 
@@ -203,7 +203,13 @@ def trace_recorded(
         return 0 <= index < begin and index != incoming
 
     late = program.steps[ahead:]
-    used = [position for step in late for position in _leaves(list(step[2]))]
+    needed = needed_places(program.steps, first, gradients)
+    used = [
+        position
+        for number, step in enumerate(late, begin)
+        if number in needed
+        for position in _leaves(list(step[2]))
+    ]
     saved = {_told(position): position for position in [*used, *gradients] if is_early(position)}
     numbers = {key: number for number, key in enumerate(saved)}
 
@@ -234,7 +240,7 @@ def trace_recorded(
         for position, fresh in zip(gradients, _fresh(tracer, gradients), strict=True)
     ]
     settle(forward, first)
-    settle(backward, len(saved) + 1)
+    settle(backward, len(saved) + 1, prune=True)
     made = RecordedBody(forward, backward)
     made.tracked = tuple([index for index, tensor in enumerate(tensors) if tensor._state])
     memory = frozenset().union(*[tracer.memory(position) for position in saved.values()])

@@ -15,13 +15,13 @@ import math
 from functools import partial
 from typing import Any
 
+from ..contexts import thread
 from ..device.device import META, Device, default
 from ..device.dtypes import DType
 from ..device.meta import MetaArray
 from ..tensor.base import TRACKED, TensorBase, new_tensor
 from ..tensor.shapes import contiguous_strides
 from .call_cache import CallCache
-from .counts import layers_open
 from .keys import DispatchKey, dispatch_key
 from .op import Op
 from .programs import Program, trace_body
@@ -102,7 +102,7 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
         return NotImplemented
     if tracked:
         # A mode that makes a call it was handed looks for the parts in the backward pass.
-        if dispatch_state.gradient.watched or (dispatch_state.layers_active and layers_open()):
+        if dispatch_state.gradient.watched or (dispatch_state.layers_active and thread.layered):
             return NotImplemented
         for tensor in tensors:
             if tensor._extra is not None and tensor._extra.inference:

@@ -260,8 +260,7 @@ class prefer(Context, ContextDecorator):
         self._backends = backends
 
     def _changes(self) -> dict[str, Any]:
-        count_preferences()
-        return {"preferred": (*self._backends, *thread.preferred)}
+        return count_preferences() | {"preferred": (*self._backends, *thread.preferred)}
 
 
 def _preferred_kernel(op: Op, tensor_key: DispatchKey) -> Callable[..., Any]:

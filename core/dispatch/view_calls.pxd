@@ -32,7 +32,7 @@ cdef _follow_together(ViewPlans plans, TensorBase source)
 cdef TensorBase _made(ViewPlan plan, TensorBase source)
 
 @cython.locals(source=TensorBase, tensor_key=DispatchKey, parts=list)
-cdef tuple _view_key(tuple args, dict kwargs)
+cdef tuple _view_key(tuple args, dict kwargs, bint by_shape)
 
 @cython.locals(state=int)
 cdef bint _tracked(TensorBase source)

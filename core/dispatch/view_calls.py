@@ -29,9 +29,14 @@ def show_again(op: Op, input: Any, first: Any, second: Any, third: Any, fourth: 
     if planned is None or not isinstance(input, TensorBase):
         return None
     source = input
-    if not planned.is_of(source, first, second, third, fourth):
+    plain = first
+    if known.by_shape:
+        if not isinstance(first, TensorBase):
+            return None
+        plain = first._shape
+    if not planned.is_of(source, plain, second, third, fourth):
         planned = planned.following
-        if planned is None or not planned.is_of(source, first, second, third, fourth):
+        if planned is None or not planned.is_of(source, plain, second, third, fourth):
             return None
         known.latest = planned
     try:
@@ -53,10 +58,10 @@ def given_arguments(*args: Any) -> tuple[Any, ...]:
 
 def call_view(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a view op, by its plan where there is one."""
-    key = _view_key(args, kwargs)
+    known: CallCache = op.plans
+    key = _view_key(args, kwargs, known.by_shape)
     if key is None or (dispatch_state.verify and op.kind == "primitive"):
         return _run(op, cache, args, kwargs)
-    known: CallCache = op.plans
     planned: Any = known.calls.get(key)
     if planned is None:
         return _run_and_plan(op, known, cache, key, args, kwargs)
@@ -123,8 +128,10 @@ def _made(plan: ViewPlan, source: Any) -> Any:
     return output
 
 
-def _view_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
-    """Return the cache key of a call of one tensor and of ints; None for any other call."""
+def _view_key(
+    args: tuple[Any, ...], kwargs: dict[str, Any], by_shape: bool
+) -> tuple[Any, ...] | None:
+    """Return the cache key of a call of one tensor and of ints, or of a second one's shape; else None."""
     if not args or not isinstance(args[0], TensorBase):
         return None
     source = args[0]
@@ -133,6 +140,11 @@ def _view_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] 
         return None
     parts: list[Any] = [tensor_key, source._shape]
     for arg in args[1:]:
+        if by_shape:
+            if not isinstance(arg, TensorBase) or arg._key.intercepts:
+                return None
+            parts.append(arg._shape)
+            continue
         if type(arg) is not int:  # True is none
             if isinstance(arg, (tuple, list)):
                 for item in arg:
@@ -209,7 +221,8 @@ def _run_and_plan(
                 _plan_together(plans, together, source, outputs)
             latest = store_plan(known, key, plans)
         if latest is not None and not kwargs and len(args) < 6:
-            latest.note_call(source, args[1:])
+            plain = tuple([arg._shape for arg in args[1:]]) if known.by_shape else args[1:]
+            latest.note_call(source, plain)
             note_latest(known, latest)
     return result
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..device.dtypes import COMPLEX, INTEGER, DType, Number, iinfo, result_dtype
 from ..dispatch import out_variants
 from ..dispatch.op_registry import Delegated, Spec, composite, handle, in_place, primitive
+from ..tensor.base import TensorBase
 from .masking import where
 from .rules import cast, check_tensor, elementwise
 
@@ -190,6 +191,14 @@ def _fit(dtype: DType, min: Any, max: Any) -> bool:
 def clamp_backward(g: Tensor, input: Tensor, min: Tensor | Number, max: Tensor | Number) -> Tensor:
     """Return `g` where the element is within the bounds, else zero."""
     return where(_AND.call(_GE.call(input, min), _LE.call(input, max)), g, 0)
+
+
+def _between_numbers(_: Any, min: Any = None, max: Any = None) -> bool:
+    """Return whether no bound is a tensor."""
+    return not (isinstance(min, TensorBase) or isinstance(max, TensorBase))
+
+
+out_variants.exact_out(clamp, where=_between_numbers)
 
 
 @in_place(clamp)

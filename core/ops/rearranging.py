@@ -101,7 +101,8 @@ def _canonical_roll(input: Any, shifts: Any, dims: Any = None) -> Any:
         raise RuntimeError("`shifts` required")
     shape = input._shape
     if not axes and len(steps) == 1:
-        return Delegated(reshape(roll(reshape(input, (math.prod(shape),)), steps, 0), shape))
+        flat = roll(reshape(input, (math.prod(shape),)), steps, 0)
+        return Delegated(copy_shown_as(flat, shape))
     if len(axes) != len(steps):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}"

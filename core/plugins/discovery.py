@@ -7,7 +7,6 @@ the error comes back, with its traceback, when its device is asked for.
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -159,6 +158,8 @@ def _other_version(found: Found) -> tuple[str, str]:
 def _set_aside(found: Found, error: BaseException | None, reason: str, fix: str) -> Quarantined:
     text = ""
     if error is not None:
+        import traceback  # takes its time, and is rarely needed
+
         text = "".join(traceback.format_exception(error))
         chained: BaseException | None = error
         while chained is not None and chained.__traceback__ is not None:

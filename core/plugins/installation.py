@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 
@@ -53,7 +52,8 @@ def install_command(requirement: str) -> str:
     within = f"backends/{label.replace('-', '_')}" if label else "."
     origin = _origin() if name.startswith("tensorplug") else {}
     if "dir_info" in origin:
-        from urllib.parse import unquote, urlsplit  # rarely needed
+        from pathlib import Path  # these take their time, and are rarely needed
+        from urllib.parse import unquote, urlsplit
 
         folder = Path(unquote(urlsplit(origin["url"]).path), within)
         if folder.is_dir():

@@ -4,15 +4,18 @@ from ..dispatch.call_cache cimport CallCache, RowPlans, ViewPlan, store_plan
 from ..dispatch.keys cimport DispatchKey
 from ..dispatch.state cimport DispatchState
 from ..dispatch.view_calls cimport follow
-from ..dispatch.execution cimport execute, show
+from ..dispatch.execution cimport execute, show, verify
 from ..dispatch.op cimport Op, Spec
-from .base cimport TensorBase
+from .base cimport TensorBase, new_tensor
 
 cdef DispatchState dispatch_state
 cdef CallCache _PLANS, _ROWS
 
-@cython.locals(size=Py_ssize_t, position=Py_ssize_t, index=TensorBase, spec=Spec)
+@cython.locals(size=Py_ssize_t, position=Py_ssize_t, index=TensorBase)
 cpdef get_item(TensorBase input, object key)
+
+@cython.locals(key=DispatchKey, values=tuple, spec=Spec, output=TensorBase)
+cdef _gathered(TensorBase input, TensorBase index, object shape)
 
 @cython.locals(latest=RowPlans, plan=ViewPlan, rows=list)
 cdef _row(TensorBase input, Py_ssize_t position, object shape)

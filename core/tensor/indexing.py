@@ -15,7 +15,7 @@ from ..device.dtypes import bool_, int32, int64, uint8, uint64
 from ..device.scalars import fitting, loosely
 from ..dispatch import op_registry
 from ..dispatch.call_cache import CallCache, RowPlans, ViewPlan, store_plan
-from ..dispatch.execution import execute, show
+from ..dispatch.execution import execute, show, verify
 from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.op import Spec
 from ..dispatch.out_variants import inplace
@@ -80,11 +80,7 @@ def get_item(input: Any, key: Any) -> Tensor:
             if dtype is int64:
                 if not beside or not shape:
                     return INDEX.call(input, [key])
-                spec = Spec.__new__(Spec)  # no call of an __init__
-                spec.values = (input, [key])
-                spec.key = input._key
-                spec.outputs = ((index._shape + shape[1:], input._key.dtype),)
-                return execute(INDEX, spec)
+                return _gathered(input, index, index._shape + shape[1:])
             if beside and index._shape == shape:
                 return MASKED_SELECT.call(input, key)
     result, indices = _parse(input, key)
@@ -92,6 +88,30 @@ def get_item(input: Any, key: Any) -> Tensor:
         return INDEX.call(result, indices)
     # Never the tensor itself: a[...] can be written to without changing what `a` is.
     return show(BASIC_INDEX, input, ((),), input._shape) if result is input else result
+
+
+def _gathered(input: Any, index: Any, shape: Shape) -> Any:
+    """Return what stands at positions of the first dimension; no layer is active."""
+    key = input._key
+    values = (input, [index])
+    try:
+        array = None if key.is_meta else key.kernels[INDEX.index](input._array, [index._array])
+    except Exception:  # raised again below, if it is no warning
+        array = None
+    if array is None or type(array) is not key.array_type or array.shape != shape:
+        spec = Spec.__new__(Spec)  # no call of an __init__
+        spec.values = values
+        spec.key = key
+        spec.outputs = ((shape, key.dtype),)
+        return execute(INDEX, spec)
+    if dispatch_state.verify:
+        verify(INDEX, key, array, ((shape, key.dtype),))
+    output = new_tensor(array, key, shape)
+    if input._state and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
+        dispatch_state.gradient.record(INDEX, values, (output,))
+    if dispatch_state.grad_disabled:
+        dispatch_state.gradient.mark_if_inference(output)
+    return output
 
 
 def _row(input: Any, position: int, shape: Shape) -> Any:
@@ -352,6 +372,8 @@ def _parse(input: Any, key: Any) -> tuple[Any, list[Any]]:
             indices.append(None)
             dim += 1
             changed = True
+        elif isinstance(part, str):
+            raise _no_index(part, TypeError)
         else:
             width = len(part._shape) if part._key.dtype in (bool_, uint8) else 1
             basic.extend([_ALL] * width)
@@ -391,7 +413,7 @@ def _is_key(item: Any) -> bool:
 
 
 def _part(item: Any, input: Any) -> Any:
-    """Return a part of a key as int, bool or index tensor."""
+    """Return a part of a key as int, bool or index tensor; a string as it is."""
     if isinstance(item, TensorBase):
         dtype = item._key.dtype
         if dtype is bool_ or dtype is uint8:
@@ -412,9 +434,14 @@ def _part(item: Any, input: Any) -> Any:
         return _from_host(item, input)
     if hasattr(item, "__index__"):
         return item.__index__()
-    # As torch, for which a string is data of a new tensor.
-    kind = TypeError if isinstance(item, str) else IndexError
-    raise kind(
+    if isinstance(item, str):
+        return item  # refused when its turn comes, as in torch
+    raise _no_index(item, IndexError)
+
+
+def _no_index(item: Any, kind: type[Exception]) -> Exception:
+    """Return the error for a part of a key that is none."""
+    return kind(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
         f"indices (got {type(item).__name__})"
     )

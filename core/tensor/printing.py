@@ -6,7 +6,6 @@ to read (and doctests written for torch) stays as it is.
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -291,9 +290,11 @@ def gradient_note(tensor: Tensor) -> list[str]:
 
 def tensor_html(tensor: Tensor) -> str:
     """Return what notebooks show: the text, and below it the facts that it leaves out."""
+    from html import escape  # takes its time, and is rarely needed
+
     facts = f"shape {list(tensor.shape)}, {str(tensor.dtype).rpartition('.')[2]}, {tensor.device}"
     return (
-        f"<pre>{html.escape(repr(tensor))}</pre>"
+        f"<pre>{escape(repr(tensor))}</pre>"
         f'<div style="color: gray; font-size: smaller">{facts}</div>'
     )
 

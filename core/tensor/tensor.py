@@ -787,7 +787,7 @@ class Tensor(TensorMethods):
         RuntimeError
             If there is not exactly one element.
         """
-        if math.prod(self._shape) != 1:
+        if self._shape and math.prod(self._shape) != 1:
             raise RuntimeError(
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
             )

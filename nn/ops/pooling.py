@@ -112,7 +112,9 @@ def _check_adaptive_backward(gradient: Any, shape: Shape) -> None:
 
 def _check_shape(name: str, gradient: Any, shape: Any) -> None:
     """Raise unless a gradient may be of the output for an input of that shape."""
-    sizes = isinstance(shape, tuple) and all([type(size) is int and size >= 0 for size in shape])
+    sizes = isinstance(shape, tuple) and all(
+        [isinstance(size, int) and size >= 0 for size in shape]
+    )
     given = gradient._shape
     if not sizes or len(shape) != len(given) or shape[:2] != given[:2]:
         raise RuntimeError(f"{name}(): a gradient {list(given)} has no input of shape {shape}")

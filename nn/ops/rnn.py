@@ -147,12 +147,18 @@ def gru_cell_backward(g: Tensor, inputs: Sequence[Tensor]) -> tuple[Tensor, Tens
 # One node of the graph: the weights get one product of all steps, not a sum of products.
 
 
-def _check_layer(count: int, inputs: Any, reverse: bool) -> None:
-    gates, _, state = inputs[:3]
-    if gates._shape[2] != count * state._shape[1]:
-        raise RuntimeError(
-            f"expected {count} gates per element of the state {list(state._shape)}, got {list(gates._shape)}"
-        )
+def _layer_rule(count: int) -> Callable[..., None]:
+    """Return the rule of a layer whose cells have `count` gates per element of the state."""
+
+    def rule(inputs: Any, reverse: bool) -> None:
+        gates, _, state = inputs[:3]
+        if gates._shape[2] != count * state._shape[1]:
+            raise RuntimeError(
+                f"expected {count} gates per element of the state {list(state._shape)}, "
+                f"got {list(gates._shape)}"
+            )
+
+    return rule
 
 
 def _order(steps: int, reverse: bool) -> list[int]:
@@ -170,13 +176,9 @@ def _weight_gradient(g_own: Any, before: Any) -> Any:
     return g_own.flatten(0, 1).t() @ before.flatten(0, 1)
 
 
-def _lstm_layer_rule(inputs: Any, reverse: bool) -> None:
-    _check_layer(4, inputs, reverse)
-
-
 @composite(
     shapes="inputs.0(L, N, G), inputs.1(G, H), inputs.2(N, H), inputs.3(N, H)",
-    rule=_lstm_layer_rule,
+    rule=_layer_rule(4),
     method=False,
     outputs="output, states, own",
 )
@@ -241,13 +243,9 @@ def lstm_layer_backward(
     )
 
 
-def _gru_layer_rule(inputs: Any, reverse: bool) -> None:
-    _check_layer(3, inputs, reverse)
-
-
 @composite(
     shapes="inputs.0(L, N, G), inputs.1(G, H), inputs.2(N, H), inputs.3(G)",
-    rule=_gru_layer_rule,
+    rule=_layer_rule(3),
     method=False,
     outputs="output, own",
 )

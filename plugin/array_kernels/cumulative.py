@@ -17,7 +17,7 @@ def scan(xp: Any, combine: Callable[[Any, Any], Any], input: Any, dim: int) -> A
     W. D. Hillis and G. L. Steele, "Data parallel algorithms", CACM 29 (1986). A backend whose
     library accumulates natively registers that instead.
     """
-    array = xp.array(input, copy=True)
+    array = xp.array(input, order="C", copy=True)
     if array.ndim == 0:
         return array
     rows = xp.moveaxis(array, dim, 0)
@@ -32,18 +32,19 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     xp = namespace.xp
     halves = (float16, bfloat16)
+    rows = xp.ascontiguousarray  # results lie row by row, so that any view of them can be made
 
     @table.kernel()
     def cumsum(input: Any, dim: int) -> Any:
         if not input.ndim:
             return xp.array(input, copy=True)
-        return xp.cumsum(input, axis=dim, dtype=input.dtype)
+        return xp.cumsum(rows(input), axis=dim, dtype=input.dtype)
 
     @table.kernel()
     def cumprod(input: Any, dim: int) -> Any:
         if not input.ndim:
             return xp.array(input, copy=True)
-        return xp.cumprod(input, axis=dim, dtype=input.dtype)
+        return xp.cumprod(rows(input), axis=dim, dtype=input.dtype)
 
     def extremes(better: Any, input: Any, dim: int) -> tuple[Any, Any]:
         """Return the running extremes and where each was last met."""

@@ -126,7 +126,7 @@ def _add_gather_kernels(namespace: ArrayNamespace, table: KernelTable) -> None:
         if not index.size:
             return xp.empty(shape, input.dtype)
         input, index = checked(input, dim, index)
-        return input[key(index, dim)].reshape(shape)
+        return xp.ascontiguousarray(input[key(index, dim)]).reshape(shape)
 
     def scatter(
         input: Any, dim: int, index: Any, src: Any, reduce: str | None, out: Any = None

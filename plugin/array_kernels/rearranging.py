@@ -18,4 +18,4 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     def flip(input: Any, dims: Shape) -> Any:
         backwards = slice(None, None, -1)
         key = tuple([backwards if d in dims else slice(None) for d in range(input.ndim)])
-        return xp.array(input[key], order="C", copy=True)
+        return xp.array(input[key], order="K", copy=True)

@@ -18,7 +18,8 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     exp = xp.exp
 
     def shifted(input: Any, axis: int) -> Any:
-        """Return the input less its maximum along `axis`, in memory of our own."""
+        """Return the input less its maximum along `axis`, in memory of our own, row by row."""
+        input = xp.ascontiguousarray(input)
         # Where the maximum is -inf, NaN is the answer: 0/0.
         return input - xp.max(input, axis=axis, keepdims=True)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
@@ -26,8 +25,11 @@ def install() -> None:
         sys.meta_path.insert(0, _Finder())
 
 
-class _Finder(MetaPathFinder):
-    """Finds einops' module of backends as others would, and adds ours when it has run."""
+class _Finder:
+    """Finds einops' module of backends as others would, and adds ours when it has run.
+
+    It is a ``MetaPathFinder`` by what it does: :mod:`importlib.abc` would import twenty modules.
+    """
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import view_instructions
+from view_instructions import ERRORS, SHAPES, Instruction, along
 
 import tensorplug as tp
 from tensorplug import plugins
@@ -23,37 +25,15 @@ from tensorplug.autograd import derivative
 
 COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "150"))
 SLICES = 5  # tests that share the programs
-SHAPES = ((), (3,), (2, 3), (3, 3), (2, 3, 2), (1, 3), (0,), (0, 3), (2, 1))
-Instruction = tuple[str, int, int, int]
-ERRORS = (RuntimeError, IndexError, TypeError, ValueError)
 
 
 # --- instructions: functions of a tensor (and another), the library and a number -------------------
 
 
-def along(x: Any, p: int) -> int:
-    """Return one of the dimensions."""
-    return p % max(x.ndim, 1)
-
-
-def place(x: Any, dim: int, p: int) -> int:
-    """Return a position along a dimension."""
-    return p // 5 % max(x.shape[dim], 1)
-
-
 VIEWS: dict[str, Callable[..., Any]] = {
-    "select": lambda x, p: x.select(along(x, p), place(x, along(x, p), p)),
-    "slice": lambda x, p: x[p % 2 :: 1 + p % 3],
-    "narrow": lambda x, p: x.narrow(along(x, p), 0, place(x, along(x, p), p) + 1),
-    "transpose": lambda x, p: x.transpose(along(x, p), along(x, p // 3)),
+    **view_instructions.VIEWS,
     "permute": lambda x, p: x.permute(tuple(random.Random(p).sample(range(x.ndim), x.ndim))),
-    "unsqueeze": lambda x, p: x.unsqueeze(p % (x.ndim + 1)),
-    "squeeze": lambda x, p: x.squeeze(),
-    "view": lambda x, p: x.view(-1),
     "reshaped": lambda x, p: x.view(*x.shape[:-1], 1, *x.shape[-1:]),
-    "diagonal": lambda x, p: x.diagonal(p % 3 - 1),
-    "windows": lambda x, p: x.unfold(along(x, p), 2, 2),
-    "index": lambda x, p: x[..., None],
 }
 PLAIN: dict[str, Callable[..., Any]] = {
     "add": lambda lib, x, y, p: x + y,

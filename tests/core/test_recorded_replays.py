@@ -117,6 +117,51 @@ def test_gradients_of_replays_are_those_of_bodies():
     assert calls > 200
 
 
+def written(op, given, which):
+    """Return a call's gradients, or None where they raise, after a write to its inputs or its results."""
+    args, kwargs = cases.map_tensors(given, lambda t: t * 1 if t.requires_grad else t)
+    leaves = [t for t in cases.tensors_in(given) if t.requires_grad]
+    inputs = [t for t in cases.tensors_in((args, kwargs)) if t.requires_grad]
+    outputs = [t for t in cases.tensors_in(op.call(*args, **kwargs)) if t.requires_grad]
+    if not outputs or not leaves:
+        return None, None
+    node = outputs[0].grad_fn
+    weights = [tp.ones_like(output.detach()) * 0.75 for output in outputs]
+    with tp.no_grad():
+        for tensor in {"inputs": inputs, "results": outputs, "none": []}[which]:
+            tensor.mul_(0.5)
+    try:
+        return tp.autograd.grad(outputs, leaves, weights, allow_unused=True), node
+    except RuntimeError:
+        return None, node
+
+
+def test_replays_let_through_the_writes_that_bodies_do():
+    calls = 0
+    for record in RECORDS:
+        op = get_op(record.op)
+        for sample in cases.samples_of(record, "cpu", tp.float32)[::EVERY]:
+            layout = cases.layouts_of(record)[0]
+            given = cases.map_tensors((sample.args, sample.kwargs), lambda t: leaf(t, layout))  # noqa: B023
+            for which in ("inputs", "results"):
+                said = f"{record.op} {sample} {which}"
+                try:
+                    untouched, _ = alone(written, op, given, "none")
+                    by_body, _ = alone(written, op, given, which)
+                    call_cache.clear_call_caches()
+                    for _ in range(CALLS):
+                        got, node = written(op, given, which)
+                except (RuntimeError, NotImplementedError, TypeError, ValueError):
+                    break
+                if not isinstance(node, BodyNode):
+                    continue
+                calls += 1
+                assert got is not None or by_body is None, said
+                if got is not None:
+                    assert_alike(untouched, got, said, exact=False)
+    assert calls > 200
+
+
 def distance(x, y):
     return functional.pairwise_distance(x, y)
 

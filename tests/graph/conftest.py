@@ -1,11 +1,16 @@
 """How programs are compared, compiled and as they are."""
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tensorplug as tp
+
+# Instructions of random programs are shared with those of autograd.
+sys.path.append(str(Path(__file__).parents[1] / "autograd"))
 
 
 def facts(value: Any) -> Any:

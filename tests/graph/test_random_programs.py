@@ -15,37 +15,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import view_instructions
+from view_instructions import ERRORS, SHAPES, Instruction, along
 
 import tensorplug as tp
 
 COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "60"))
 PARTS = 4
-SHAPES = ((), (3,), (2, 3), (3, 3), (2, 3, 2), (1, 3), (0,), (0, 3), (2, 1))
-ERRORS = (RuntimeError, IndexError, TypeError, ValueError)
-Instruction = tuple[str, int, int, int]
-
-
-def along(x: Any, p: int) -> int:
-    return p % max(x.ndim, 1)
-
-
-def place(x: Any, dim: int, p: int) -> int:
-    return p // 5 % max(x.shape[dim], 1)
 
 
 VIEWS: dict[str, Callable[..., Any]] = {
-    "select": lambda x, p: x.select(along(x, p), place(x, along(x, p), p)),
-    "slice": lambda x, p: x[p % 2 :: 1 + p % 3],
-    "narrow": lambda x, p: x.narrow(along(x, p), 0, place(x, along(x, p), p) + 1),
-    "transpose": lambda x, p: x.transpose(along(x, p), along(x, p // 3)),
-    "unsqueeze": lambda x, p: x.unsqueeze(p % (x.ndim + 1)),
-    "squeeze": lambda x, p: x.squeeze(),
-    "view": lambda x, p: x.view(-1),
+    **view_instructions.VIEWS,
     "reshape": lambda x, p: x.reshape(-1),
     "contiguous": lambda x, p: x.contiguous(),
-    "diagonal": lambda x, p: x.diagonal(p % 3 - 1),
-    "windows": lambda x, p: x.unfold(along(x, p), 2, 2),
-    "index": lambda x, p: x[..., None],
     "expand": lambda x, p: x.expand(2, *x.shape),
     "chunk": lambda x, p: x.chunk(2, along(x, p))[-1],
     "unbind": lambda x, p: x.unbind(along(x, p))[0],

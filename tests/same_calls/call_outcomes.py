@@ -21,7 +21,9 @@ def described(result: Any) -> Any:
         return ("array", str(result.dtype), result.shape, result.tolist())
     if hasattr(result, "detach"):
         dtype = str(result.dtype).rpartition(".")[2]
-        plain = result.detach().resolve_conj().resolve_neg()
+        plain = (
+            result.detach().resolve_conj().resolve_neg() + 0
+        )  # torch keeps some zeros without memory
         values = plain.float() if dtype == "bfloat16" else plain
         return (
             "tensor",

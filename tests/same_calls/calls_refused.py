@@ -52,11 +52,10 @@ for n, f in {
     "sum": lambda t, o: t.sum(x(t), 0, out=o),
     "mm": lambda t, o: t.mm(x(t), x(t), out=o),
     "cat": lambda t, o: t.cat([x(t)], out=o),
-    "exp": lambda t, o: t.exp(x(t), out=o),
+    "exp": lambda t, o: t.exp(x(t) - 1, out=o),
     "max": lambda t, o: t.max(x(t), x(t), out=o),
     "bernoulli": lambda t, o: t.bernoulli(x(t), out=o) is not None,
     "normal": lambda t, o: t.normal(x(t), out=o.new_empty((2, 2))) is not None,
-    "poisson": lambda t, o: t.poisson(x(t), out=o) is not None,
     "where": lambda t, o: t.where(x(t) > 0, x(t), x(t), out=o),
     "mean": lambda t, o: t.mean(x(t), 0, out=o),
     "cumsum": lambda t, o: t.cumsum(x(t), 0, out=o),
@@ -83,6 +82,14 @@ for n, f in {
 }.items():
     for dt in ("int32", "float32", "bool", "complex64", "int64", "float64", "float16", "uint8"):
         D[f"out {n} {dt}"] = lambda t, f=f, dt=dt: f(t, t.empty(0, dtype=getattr(t, dt)))
+for n, key in {
+    "first": ("a", 0, 0),
+    "late": (5, "a"),
+    "alone": ("a",),
+    "many": (0, 0, 0, "a"),
+}.items():
+    D["string as index " + n] = lambda t, key=key: x(t)[key]
+D["out poisson"] = lambda t: t.poisson(x(t), out=t.empty(0)).shape
 
 
 def out2(name, call):

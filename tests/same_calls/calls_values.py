@@ -66,6 +66,9 @@ def d(name):
     return reg
 
 
+for shape in ((3,), (2, 3), ()):
+    V[f"roll is no view {shape}"] = lambda t, s=shape: t.ones(s).roll(1)._is_view()
+V["flip of an int"] = lambda t: t.flip(t.ones(2, 2), 0)
 V["as_strided permuted"] = lambda t: (
     t.arange(12.0).reshape(2, 2, 3).permute(2, 0, 1) * 1.0
 ).as_strided((4,), (1,))
@@ -78,20 +81,20 @@ def _(t):
     return x
 
 
-for op in ["exp", "neg", "abs", "cumsum0", "sort0", "softmax0", "clone", "flip0", "roll1", "relu"]:
+for op in ["exp", "neg", "abs", "cumsum0", "sort0", "softmax0", "clone", "flip", "roll1", "relu"]:
     for perm in ((2, 0, 1), (1, 2, 0), (0, 2, 1)):
 
         def f(t, op=op, perm=perm):
             x = t.arange(12.0).reshape(2, 2, 3).permute(*perm)
             y = getattr(t if hasattr(t, op.rstrip("01")) else x, op.rstrip("01"))(
-                x, *([int(op[-1])] if op[-1] in "01" else [])
+                x, *([int(op[-1])] if op[-1] in "01" else [(0,)] if op == "flip" else [])
             )
             y = y if not isinstance(y, tuple) else y[0]
             if y.stride() != x.stride() and op in (
                 "sort0",
                 "softmax0",
                 "cumsum0",
-                "flip0",
+                "flip",
                 "roll1",
             ):
                 pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import finfo, int64
+from ...device.dtypes import ALL_DTYPES, bool_, finfo, int64
 from ...dispatch.op_registry import Spec, composite, primitive_tuple
 from ...dispatch.out_variants import exact_out
 from ...tensor.base import TensorBase
@@ -331,4 +331,5 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return linalg_pinv(input, rcond)
 
 
+exact_out(linalg_matrix_rank, others=tuple(d for d in ALL_DTYPES if d is not bool_))
 exact_out(linalg_eigh, linalg_eigvalsh, linalg_svd, svd, linalg_svdvals)

@@ -30,8 +30,7 @@ class _Tracing(Context):
     __slots__ = ()
 
     def _changes(self) -> dict[str, Any]:
-        count_layers()
-        return {"tracing": True}
+        return count_layers() | {"tracing": True}
 
 
 def wrap(fn_or_name: str | Callable[..., Any]) -> Any:

@@ -60,14 +60,13 @@ class TorchDispatchMode(Mode):
         raise NotImplementedError
 
     def _changes(self) -> dict[str, Any]:
-        count_layers()
         # Of layers of one order the newest is the outermost.
         modes = [layer for layer in thread.stack if isinstance(layer, ModeLayer)]
         others = tuple([layer for layer in thread.stack if not isinstance(layer, ModeLayer)])
         stack = others
         for layer in [*modes, ModeLayer(self)]:
             stack = with_layer(stack, layer)
-        return {"stack": stack}
+        return count_layers() | {"stack": stack}
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):

@@ -135,11 +135,13 @@ cdef object primitive_product(np.ndarray a, np.ndarray b, np.ndarray bias=None):
     return c
 
 
-cdef np.ndarray product(np.ndarray a, np.ndarray b, bint flip, np.ndarray bias):
-    """Return the product of two matrices, the second transposed if `flip`; plus the bias in each row."""
+cdef np.ndarray product(np.ndarray a, np.ndarray b, bint flip, np.ndarray bias, np.ndarray out=None):
+    """Return the product of two matrices, the second transposed if `flip`; plus the bias in each row.
+
+    It is written into `out`, a contiguous array, where that is given.
+    """
     cdef tp_sgemm g
     cdef np.npy_intp shape[2]
-    cdef np.ndarray c
     if not lies(a, &g.transposed_a, &g.lda):
         a = numpy.ascontiguousarray(a)
         lies(a, &g.transposed_a, &g.lda)
@@ -154,34 +156,23 @@ cdef np.ndarray product(np.ndarray a, np.ndarray b, bint flip, np.ndarray bias):
         g.transposed_b = not g.transposed_b
     if g.k != np.PyArray_DIM(b, 1 if flip else 0):
         raise ValueError(f"matmul: {list((<object> a).shape)} and {list((<object> b).shape)} do not fit")
-    if g.transposed_b != g.transposed_a and g.m >= MANY and g.k >= LONG and <double> g.m * g.n * g.k >= LARGE:
-        found = primitive_product(a, b.T if flip else b, None if bias is None else bias.reshape(1, -1))
-        if found is not None:
-            return found
-    c = new_array(<np.dtype> descriptors[TP_F32], 2, shape, NULL)
+    if out is None:
+        if g.transposed_b != g.transposed_a and g.m >= MANY and g.k >= LONG and <double> g.m * g.n * g.k >= LARGE:
+            found = primitive_product(a, b.T if flip else b, None if bias is None else bias.reshape(1, -1))
+            if found is not None:
+                return found
+        out = new_array(<np.dtype> descriptors[TP_F32], 2, shape, NULL)
     if g.m and g.n:
         if g.k:
-            run_product(&g, a, b, c)
+            run_product(&g, a, b, out)
         else:
-            c[...] = 0
-    return c
+            out[...] = 0 if bias is None else bias
+    return out
 
 
 def product_into(np.ndarray a, np.ndarray b, np.ndarray out, np.ndarray bias=None):
     """Write the product of two matrices, plus a contiguous bias in each row, into a contiguous one; all float32."""
-    cdef tp_sgemm g
-    if not lies(a, &g.transposed_a, &g.lda):
-        a = numpy.ascontiguousarray(a)
-        lies(a, &g.transposed_a, &g.lda)
-    if not lies(b, &g.transposed_b, &g.ldb):
-        b = numpy.ascontiguousarray(b)
-        lies(b, &g.transposed_b, &g.ldb)
-    g.bias = NULL if bias is None else <const float *> np.PyArray_DATA(bias)
-    g.m = np.PyArray_DIM(a, 0)
-    g.k = np.PyArray_DIM(a, 1)
-    g.n = np.PyArray_DIM(b, 1)
-    if g.m and g.n and g.k:
-        run_product(&g, a, b, out)
+    product(a, b, False, bias, out)
 
 
 cdef np.ndarray batches(np.ndarray a, np.ndarray b):

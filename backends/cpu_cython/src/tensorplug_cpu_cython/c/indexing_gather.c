@@ -366,6 +366,13 @@ static void clear(char *data, ptrdiff_t bytes, int threads) {
 /* --- at a mask --------------------------------------------------------------------------------------------- */
 
 static void count_true(const char *mask, ptrdiff_t count, ptrdiff_t *starts, int threads) {
+    if (threads == 1) { /* the first part is all of it */
+        ptrdiff_t found = 0;
+        for (ptrdiff_t i = 0; i < count; i++) found += mask[i] != 0;
+        starts[0] = 0;
+        for (int part = 0; part < TP_PARTS; part++) starts[part + 1] = found;
+        return;
+    }
     TP_PARALLEL(TP_PARTS, threads, begin, end, {
         for (ptrdiff_t part = begin; part < end; part++) {
             const ptrdiff_t last = count * (part + 1) / TP_PARTS;

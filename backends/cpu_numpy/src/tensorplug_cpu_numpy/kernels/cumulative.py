@@ -28,7 +28,7 @@ def _running(better: np.ufunc, input: Array, dim: int) -> tuple[Any, Any]:
     if input.ndim == 0:
         return input.copy(), np.zeros((), np.int64)
     wide = input.astype(np.float32) if input.dtype.kind == "V" else input  # bfloat16 has no loop
-    values = better.accumulate(wide, dim)
+    values = better.accumulate(np.ascontiguousarray(wide), dim)
     met = wide == values
     if wide.dtype.kind == "f":
         met |= np.isnan(wide)
@@ -47,4 +47,4 @@ def _cummin(input: Array, dim: int) -> tuple[Any, Any]:
 
 
 def _logcumsumexp(input: Array, dim: int) -> Any:
-    return np.logaddexp.accumulate(input, dim) if input.ndim else input.copy()
+    return np.logaddexp.accumulate(np.ascontiguousarray(input), dim) if input.ndim else input.copy()

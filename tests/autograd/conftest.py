@@ -1,0 +1,6 @@
+"""The tests of autograd share the instructions of random programs."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parent))
