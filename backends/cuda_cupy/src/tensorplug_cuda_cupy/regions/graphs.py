@@ -101,10 +101,11 @@ def _run(
         if results is None and step.op == FUSED:
             raise RuntimeError("a region that its fuser leaves to the kernels")
         several = step.op == FUSED or len(step.outputs) > 1
-        values.update(zip(step.outputs, results if several else (results,), strict=True))
+        made: Any = results if several else (results,)
+        values.update(zip(step.outputs, made, strict=True))
         for place in places:
             del values[place]
-        results = None  # or the last one would live on
+        results = made = None  # or the last ones would live on
     return [values[place] for place in outputs]
 
 
