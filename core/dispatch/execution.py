@@ -115,7 +115,7 @@ def execute(op: Op, spec: Spec) -> Any:
             dispatch_state.gradient.record_view(op, spec.values[0], spec.values[1:], output, None)
         elif state and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
             dispatch_state.gradient.record(op, spec.values, (output,))
-        if dispatch_state.grad_disabled:
+        if dispatch_state.inference:
             dispatch_state.gradient.mark_if_inference(output)
         return output
     if len(results) != len(outputs):
@@ -128,7 +128,7 @@ def execute(op: Op, spec: Spec) -> Any:
     )
     if state and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
         dispatch_state.gradient.record(op, spec.values, wrapped)
-    if dispatch_state.grad_disabled:
+    if dispatch_state.inference:
         for output in wrapped:
             dispatch_state.gradient.mark_if_inference(output)
     named: Any = op.named

@@ -47,7 +47,7 @@ def unary(input: Any, op: Op) -> Any:
     output._view = None
     if source._state and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
         dispatch_state.gradient.record_unary(op, output, source)
-    if dispatch_state.grad_disabled:
+    if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(output)
     return output
 
@@ -114,7 +114,7 @@ def binary(input: Any, other: Any, op: Op, operator: bool = False) -> Any:
     output._view = None
     if (left or right) and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
         dispatch_state.gradient.record_binary(op, output, input, other, left, right, shape is None)
-    if dispatch_state.grad_disabled:
+    if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(output)
     return output
 

@@ -2,7 +2,7 @@ from .gradient_layer cimport GradientLayer
 
 
 cdef class DispatchState:
-    cdef public int grad_disabled, layers_active, planning, preferences
+    cdef public int grad_disabled, inference, layers_active, planning, preferences
     cdef public bint verify
     cdef public GradientLayer gradient
     cdef public object log_choice, kernel_timer, transfer_timer

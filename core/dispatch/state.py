@@ -36,6 +36,8 @@ class DispatchState:
         thread-local state is looked at.
     planning : int
         How many calls of view ops, over all threads, note which views they make; see :mod:`.view_calls`.
+    inference : int
+        How many threads may be in ``inference_mode``; each counts among those that do not record, too.
     preferences : int
         How many threads may prefer a backend; each counts as an active layer too.
     verify : bool
@@ -76,7 +78,7 @@ class DispatchState:
     __slots__ = (
         "add_method", "array_namespace", "beside_array", "build_call", "build_inplace",
         "call_batched", "call_dual", "find_extensions", "find_missing", "find_runtime", "get_item",
-        "grad_disabled", "gradient", "gradient_off", "intercepts", "kernel_timer", "layers_active",
+        "grad_disabled", "gradient", "gradient_off", "inference", "intercepts", "kernel_timer", "layers_active",
         "log_choice", "make_stub", "native_kernel", "planning", "preferences", "preferred_kernel",
         "remove_method",
         "set_item", "spec_batched", "spec_dual", "through_layers", "transfer_timer", "verify",
@@ -106,6 +108,7 @@ class DispatchState:
 
     def __init__(self) -> None:
         self.grad_disabled = 0
+        self.inference = 0
         self.layers_active = 0
         self.planning = 0
         self.preferences = 0
