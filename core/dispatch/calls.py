@@ -202,7 +202,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
                     kwargs = _respelled(op, renamed, kwargs)
                 if "out" in kwargs:
                     return general(op, args, kwargs)
-            if dispatch_state.layers_active and dispatch_state.intercepts(args, kwargs):
+            if dispatch_state.layers_active and dispatch_state.takes_over(args, kwargs):
                 return general(op, args, kwargs)
             try:
                 if op.view:
@@ -233,7 +233,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 kwargs = _respelled(op, renamed, kwargs)
             if "out" in kwargs:
                 return general(op, args, kwargs)
-        if dispatch_state.layers_active and dispatch_state.intercepts(args, kwargs):
+        if dispatch_state.layers_active and dispatch_state.takes_over(args, kwargs):
             return general(op, args, kwargs)
         try:
             if op.view:  # whether memory can be shown in a shape depends on more than shapes

@@ -34,7 +34,7 @@ def kernel_of(op: Op, key: DispatchKey) -> Callable[..., Any]:
 def show(op: Op, input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
     """Call a view op that keeps the dtype, with canonical arguments whose result has `shape`."""
     key = input._key
-    if dispatch_state.layers_active and dispatch_state.intercepts((input,), None):
+    if dispatch_state.layers_active and dispatch_state.takes_over((input,), None):
         return dispatch_state.through_layers(op, (input, *values), {})
     if key.is_meta:
         return execute(op, op.function(input, *values))

@@ -250,7 +250,7 @@ CAST = op_registry.handle("cast")
 def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call the in-place variant of an op: compute it and write the result into `target`."""
     try:
-        if dispatch_state.layers_active and dispatch_state.intercepts((target, *args), kwargs):
+        if dispatch_state.layers_active and dispatch_state.takes_over((target, *args), kwargs):
             given, options = plain_arguments(op, (target, *args), kwargs)
             storage = getattr(target, "_storage", None)
             if storage is not None and storage.mirror is not None and storage.mirror.live():
@@ -361,12 +361,13 @@ def _is_tracked_view(target: Any) -> bool:
 
 def _inplace_scaled(op: Op, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Do what :func:`_inplace_plain` does for a call that names a factor, and nothing else."""
+    factor: Any
     if op.scaled is not None:
-        factor = factor_of(op, target, args[0], kwargs) if len(args) == 1 else None
         scaled = op.scaled
-        if factor is None or not (scaled.overridden and scaled.elementwise):
+        if len(args) != 1 or not (scaled.overridden and scaled.elementwise):
             return False
-        return _inplace_plain(scaled, target, (args[0], factor))
+        factor = factor_of(op, target, args[0], kwargs)
+        return factor is not None and _inplace_plain(scaled, target, (args[0], factor))
     if not op.elementwise or op.leading != len(args) + 1 or op.arity != len(args) + 2:
         return False
     factor = kwargs.get(op.names[-1])
