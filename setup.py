@@ -15,7 +15,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 # A module is compiled if a .pxd beside it types what its source leaves untyped.
-ROOTS = ("core", "autograd")
+ROOTS = ("core", "autograd", "graph")
 
 DIRECTIVES = {
     "language_level": 3,

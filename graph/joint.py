@@ -7,24 +7,27 @@ gradients that come in runs backward; what it needs of the rest is saved, or mad
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from tensorplug.autograd import grad
 from tensorplug.autograd.grad_mode import enable_grad
 from tensorplug.core.device.generator import fork_rng
 from tensorplug.core.dispatch import layers
-from tensorplug.core.dispatch.op import Op, first_tensor
+from tensorplug.core.dispatch.op import Delegated, Op, first_tensor
 from tensorplug.core.dispatch.op_registry import handle
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops.creation.creation_like import ones_like
+from tensorplug.core.ops.rules import cast
+from tensorplug.core.tensor.base import TensorBase
 
 from . import ops
 from .capture import Recorder
 from .cut import INFINITE, Network
 from .graph import Graph
+from .layouts import Values
 from .memory import Uncapturable, memory_of, roots
-from .nodes import Node, Value, known_op, map_values, run_node, tensors_in, values_in
+from .nodes import Node, Value, known_op, map_values, tensors_in, values_in
 from .passes import merge_common
 
 __all__ = ["Joint", "join"]
@@ -157,17 +160,49 @@ def join(graph: Graph, inputs: list[Any]) -> Joint:
 
 def _whole(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Return whether autograd records a composite as one node, rather than what its body calls."""
-    if op.derivative is not None:
-        return True
     tensor = first_tensor((*args, *kwargs.values()))
     if op.random and not any([given.requires_grad for given in tensors_in((args, kwargs))]):
         return True
-    return (
+    whole = op.derivative is not None or (
         tensor is not None
         and op.overridden
         and not op.updates
         and dispatch_state.native_kernel(op, tensor._key)
     )
+    return whole and not _delegates(op, args, kwargs)
+
+
+def _delegates(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether the rule of a composite leaves such a call to other ops."""
+    options = {name: value for name, value in kwargs.items() if name != "out"}
+    with layers.isolated(), layers.gradient_off(), fork_rng():
+        return type(op.arguments(args, options)) is Delegated
+
+
+class _JointRecorder(Recorder):
+    """Notes conversions of dtypes as calls, too: what derivatives keep is the converted tensors."""
+
+    def __call__(
+        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
+    ) -> Any:
+        """Pass a call on and note it."""
+        converts = op.pointwise and op.kind == "primitive" and op.inplace_of is None
+        if converts and not self.inside and len({t._key.dtype for t in tensors_in(args)}) > 1:
+            args = self._converted(op, args, kwargs)
+        return super().__call__(op, args, kwargs, proceed)
+
+    def _converted(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        with layers.isolated(), layers.gradient_off():
+            spec: Any = op.function(*args, **{n: v for n, v in kwargs.items() if n != "out"})
+        if type(spec) is Delegated:
+            return args
+        given = list(args)
+        for number, (value, made) in enumerate(zip(args, spec.values, strict=False)):
+            tensors = isinstance(value, TensorBase) and isinstance(made, TensorBase)
+            if tensors and made._key.dtype is not value._key.dtype:
+                with self.active():
+                    given[number] = cast(value, made._key.dtype)
+        return tuple(given)
 
 
 def _drops(node: Node) -> bool:
@@ -186,8 +221,8 @@ def _captured(
     Its result is the program's values, what it writes, and the gradients of the inputs that require grad.
     """
     with fork_rng(), enable_grad():
-        recorder = Recorder(_whole, shapes_from_data=True)
-        values: dict[Value, Any] = {}
+        recorder = _JointRecorder(_whole, shapes_from_data=True)
+        values = Values(graph)
         for value, tensor in zip(graph.inputs, inputs, strict=True):
             values[value] = tensor.detach().requires_grad_(tensor.requires_grad)
             recorder.add(value.name, values[value], "input")
@@ -197,7 +232,7 @@ def _captured(
                     given = map_values(node.args, values.__getitem__)
                     values[node.output] = ops.dropout(*given[:2])[0]
                 elif node.outputs:
-                    run_node(node, values)
+                    values.run(node)
                 else:  # which checks data
                     recorder.check(node, values)
             results = dict.fromkeys(values_in(graph.result))

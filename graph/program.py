@@ -52,7 +52,8 @@ class KernelStep:
     def run(self, values: list[Any], keys: list[DispatchKey]) -> None:
         """Call the kernel."""
         raw = self.template.copy()
-        for index, place in self.slots:
+        for slot in self.slots:
+            index, place = slot
             raw[index] = values[place] if type(place) is int else _gathered(values, place)
         out = self.out
         if self.into >= 0:
@@ -70,7 +71,9 @@ class KernelStep:
             results = self.key.kernels[self.op.index](*raw)
         except Warning:  # where warnings are errors
             results = call_kernel(self.op, self.key, raw)
-        for place, array in zip(out, (results,) if len(out) == 1 else results, strict=True):
+        arrays = (results,) if len(out) == 1 else results
+        for number, place in enumerate(out):
+            array = arrays[number]
             key = keys[place]
             values[place] = array if type(array) is key.array_type else key.as_array(array)
 
@@ -164,9 +167,10 @@ class Program:
         values[: len(inputs)] = inputs
         for place, array in self.constants.items():
             values[place] = array
-        for step, free in zip(self.steps, self.free, strict=True):
+        for number, step in enumerate(self.steps):
             step.run(values, keys)
-            for place in free:
+            dead = self.free[number]
+            for place in dead:
                 values[place] = None
         return [values[place] for place in self.outputs]
 

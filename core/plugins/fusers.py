@@ -155,11 +155,14 @@ class Fuser(ABC):
         Whose arrays it takes.
     priority : int
         The highest looks first.
+    channels_last : bool
+        Whether training is faster where images between convolutions lie channels last.
     """
 
     name: str
     device_type: str
     priority: int = 0
+    channels_last: bool = False
 
     @abstractmethod
     def regions(self, program: FusionProgram) -> Iterable[Region]:

@@ -310,7 +310,8 @@ def _withdraw(record: PluginRecord) -> None:
         op_registry.unregister_op(op)
         kernel_registry.deactivate_kernels(op.name)
     for extension in record.extensions:
-        _extensions.remove(extension)
+        if extension in _extensions:  # not yet where registration failed
+            _extensions.remove(extension)
     for runtime in record.devices:
         _runtimes.pop(runtime.type, None)
         removed_devices[runtime.type] = record.label

@@ -348,3 +348,63 @@ def test_cuts_are_the_least(seed):
     ]
     assert cost(side) == min(map(cost, others))
     assert capacity.sum() < INFINITE
+
+
+PAIRS = [
+    tp.add, tp.sub, tp.mul, tp.div, tp.pow, tp.maximum, tp.minimum, tp.atan2, tp.hypot, tp.fmod, tp.remainder,
+    tp.xlogy, tp.logaddexp, tp.copysign, tp.ldexp, lambda a, b: tp.where(b > 0, a, b),
+    lambda a, b: tp.where(b > 0, b, a),
+    lambda a, b: tp.addcmul(a, b, b, value=0.5), lambda a, b: tp.lerp(a, b.to(a.dtype), 0.3),
+    lambda a, b: a * (b > 1),
+    lambda a, b: a / (b > 0).sum(), lambda a, b: b - a, lambda a, b: a.masked_fill(b > 1, 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [tp.int64, tp.float64, tp.float16, tp.bool])
+def test_derivatives_that_keep_what_an_op_converted(dtype):
+    made = 0
+    for pair in PAIRS:
+        compiled = tp.compile(pair)
+        found = []
+        for run in (pair, compiled, compiled, compiled):
+            a = tp.tensor([0.5, 1.5, 2.5], requires_grad=True)
+            b = tp.tensor([1.0, 2.0, 3.0]).to(dtype)
+            b.requires_grad_(dtype.is_floating_point)
+            try:
+                loss = run(a, b).sum()
+                loss.backward()
+            except RuntimeError:  # such as a difference of bools
+                found.append([])
+                continue
+            found.append([loss.detach(), a.grad, b.grad])
+        for other in found[1:]:
+            equal(found[0], other)
+        made += len(halves(compiled))
+    assert made >= len(PAIRS) - 4
+
+
+LOSSES = [
+    lambda x: F.cross_entropy(x, tp.tensor([0, 2, 1]), label_smoothing=0.1),
+    lambda x: F.cross_entropy(x, tp.tensor([0, 2, 1]), ignore_index=2, label_smoothing=0.2),
+    lambda x: F.cross_entropy(x, tp.tensor([0, 2, 1]), tp.tensor([1.0, 2, 3]), label_smoothing=0.2),
+    lambda x: F.cross_entropy(x, x.detach().softmax(1)), lambda x: F.cross_entropy(x[0], tp.tensor(1)),
+    lambda x: F.nll_loss(x.log_softmax(1), tp.tensor([0, 2, 1])),
+    lambda x: F.layer_norm(x, x.shape[1:]).sum(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_calls_that_a_rule_leaves_to_other_ops(loss):
+    def run(x):
+        return loss(x * 2)
+
+    compiled = tp.compile(run)
+    found = []
+    for which in (run, compiled, compiled):
+        x = tp.arange(9.0).reshape(3, 3).sin().requires_grad_()
+        value = which(x)
+        value.backward()
+        found.append([value.detach(), x.grad])
+    equal(found[0], found[1])
+    equal(found[0], found[2])
+    assert halves(compiled)

@@ -28,6 +28,7 @@ from .kernels import (
     fft,
     indexing,
     joining,
+    linalg,
     masking,
     matmul,
     norms,
@@ -52,6 +53,7 @@ FAMILIES = (
     fft,
     indexing,
     joining,
+    linalg,
     masking,
     matmul,
     norms,
@@ -122,6 +124,7 @@ class _Later(Fuser):
     def __init__(self, name: str, priority: int) -> None:
         self.name = name
         self.priority = priority
+        self.channels_last = name == "convolutions"
 
     def _fuser(self) -> Fuser:
         if self.name == "linear":
