@@ -240,7 +240,7 @@ class Entry:
             group = self.shared.get(value)
             if group is not None:
                 made._storage = storages.setdefault(group, Storage(0))
-            if dispatch_state.grad_disabled:
+            if dispatch_state.inference:
                 dispatch_state.gradient.mark_if_inference(made)
         return self._written(returned, inputs)
 
