@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 TORCH ?=
 KERNELS ?= --quick
 MODELS ?= --quick
-BREADTH ?=
+BREADTH ?= --quick
 WORLD_ARGS ?=
 
 VENV := .venv
@@ -55,7 +55,7 @@ help:
 	@echo '                        them with what torch gave (WORLD_ARGS="--sample": the quick ones; "timm --verbose";'
 	@echo '                        "--torch PYTHON": with the torch that this interpreter has; -renew writes figures anew)'
 	@echo 'make bench [DEVICE=cpu] measure against torch, in an environment of its own'
-	@echo '                        (KERNELS="--threads 2" MODELS="--threads 2": long rounds, networks at their'
+	@echo '                        (KERNELS="--threads 2" MODELS="--threads 2" BREADTH=: long rounds, networks at their'
 	@echo '                        published sizes; docs/performance.md tells more)'
 	@echo 'make instructions       count the instructions of small programs; -renew writes the figures anew'
 	@echo 'make plugins            build the example plugins, install them without the repository, test each'

@@ -2,7 +2,7 @@
 
 ::
 
-    python -m benchmarks.breadth --sample 10
+    python -m benchmarks.breadth --quick
     python -m benchmarks.breadth --filter 'linalg|fft' --sizes small
     python -m benchmarks.breadth --write docs/performance.md
 
@@ -25,7 +25,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
@@ -38,8 +38,10 @@ from .database import Arguments, Operator
 SIZES = {"small": 0, "1e4": 10_000, "1e6": 1_000_000}
 ABOVE = (1.1, 2.0)
 WORST = 10
+QUICK_SAMPLE = 10
 FIRST_CALLS = 4  # in which things are looked up and traced
 LONGEST = 1.0  # seconds of a call in torch, above which a larger form is not timed
+FORMS_TOO_LONG = 2  # of an operator, after which no other is tried
 BEGIN, END = "<!-- breadth table: begin -->", "<!-- breadth table: end -->"
 # Of these the numbers are right in several ways; the magnitudes are compared.
 NOT_UNIQUE = re.compile(r"svd|eig|qr|pca_lowrank|geqrf|ldl|householder|ormqr|orgqr|lu|lobpcg|lstsq")
@@ -211,11 +213,17 @@ class Table:
         """Measure the first form that both libraries take, and that gives the same numbers if one does."""
         found: list[Cell] = []
         failed: Exception | None = None
+        too_long = 0
         # Of some, such as losses with weights, torch differentiates the first argument only.
         for leaves in ("",) if way == "forward" else ("all", "first"):
             for form in forms:
+                if too_long == FORMS_TOO_LONG:  # so would be the others
+                    return
                 try:
                     cell = self._measured(operator, size, way, form, leaves)
+                except TimeoutError:
+                    too_long += 1
+                    continue
                 except Exception as error:
                     failed = error
                     continue
@@ -318,6 +326,13 @@ def worst(cells: Sequence[Cell]) -> list[str]:
     return lines
 
 
+def cells_of(path: Path) -> list[Cell]:
+    """Return the measurements that a run wrote."""
+    rows = json.loads(path.read_text("utf-8"))["cells"]
+    names = [field.name for field in fields(Cell)]
+    return [Cell(**{n: math.nan if row[n] is None else row[n] for n in names}) for row in rows]
+
+
 def page(cells: Sequence[Cell], about: str) -> str:
     """Return the part of the page of figures that a run gives."""
     timed = [cell for cell in cells if not cell.error]
@@ -352,9 +367,22 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog="python -m benchmarks.breadth", description="All operators as ratios to torch."
     )
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="every Nth operator")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help=f"three turns, and larger forms of every {QUICK_SAMPLE}th operator only",
+    )
     parser.add_argument("--filter", default="", metavar="PATTERN", help="names that match a regex")
     parser.add_argument("--sizes", default=",".join(SIZES), help=f"of {', '.join(SIZES)}")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of each library (default: 5)")
+    parser.add_argument("--rounds", type=int, help="turns of each library (default: 5)")
+    parser.add_argument(
+        "--add",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="JSON",
+        help="what an earlier run wrote, of which this one is a further part",
+    )
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into a page")
     parser.add_argument("--note", default="", help="what else the page says of the run")
     parser.add_argument(
@@ -362,6 +390,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     options = parser.parse_args(arguments)
     options.sizes = options.sizes.split(",")
+    options.rounds = options.rounds or (3 if options.quick else 5)
     if unknown := set(options.sizes) - set(SIZES):
         parser.error(f"no such sizes: {', '.join(sorted(unknown))}")
     for name in ("tensorplug", "torch"):
@@ -390,9 +419,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     gc.freeze()  # the database's many objects: every collection would go through them
     table = Table(tp, torch, options.rounds, 0.001)
-    for operator in chosen:
+    for path in options.add:
+        table.cells += cells_of(path)
+    for number, operator in enumerate(chosen):
         before = len(table.cells)
-        table.add(operator, options.sizes)
+        few = options.quick and number % QUICK_SAMPLE
+        table.add(operator, [size for size in options.sizes if not (few and SIZES[size])])
         for cell in table.cells[before:]:
             said = cell.error or f"{cell.ratio:8.2f}  {cell.verdict}"
             print(f"{cell.name:44} {cell.size:6} {cell.way:9} {said}", flush=True)
@@ -411,7 +443,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"**{dt.datetime.now(dt.UTC):%Y-%m-%d}**, {platform.machine()}, one thread, Python "
         f"{facts['python']}, NumPy {versions['numpy']}, torch {versions['torch']}, "
         f"{'compiled' if tp.compiled() else 'uncompiled'}, {plugins}. "
-        f"{len(chosen)} operators. {options.note}".rstrip()
+        f"{len({cell.name for cell in table.cells})} operators. {options.note}".rstrip()
     )
     text = page(table.cells, said)
     print(f"\n{text}\n\nnot here: {', '.join(missing)}\n{target}")

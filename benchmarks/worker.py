@@ -22,6 +22,7 @@ from .libraries import EXAMPLES, load
 TABLE1 = ("alexnet", "vgg19", "resnet50", "mobilenet", "gnmt", "ncf")
 OTHERS = ("vit", "gpt", "mlp")
 MALLOC_TUNED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 60)}  # of glibc
+PRODUCT_SIDE = 2048
 THREAD_VARIABLES = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "VECLIB_MAXIMUM")
 
 
@@ -109,6 +110,18 @@ class Worker:
     def peak(self) -> float:
         """Return the most megabytes that the process held since `mode`."""
         return self._ask("peak", None)
+
+    def faults(self) -> float:
+        """Return the page faults of a call."""
+        return self._ask("faults", None)
+
+    def operations(self) -> tuple[float, float]:
+        """Return the floating-point operations of inference and of a training step."""
+        return self._ask("operations", None)
+
+    def product_peak(self) -> float:
+        """Return the operations per second of large products."""
+        return self._ask("product_peak", None)
 
     def close(self) -> None:
         """End the process."""
@@ -211,6 +224,28 @@ class Session:
         if self.work.device != devices.HOST:
             return devices.peak_megabytes(self.library, self.work.device)
         return peak_megabytes()
+
+    def faults(self, _: None) -> float:
+        """Return the page faults of a call that needed none from the disk."""
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        self.run(1)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    def operations(self, _: None) -> tuple[float, float]:
+        """Return the operations of products and convolutions, of inference and of a step."""
+        counter = importlib.import_module(f"{self.library.__name__}.utils.flop_counter")
+        counts = []
+        for training in (False, True):
+            self.mode(training)
+            with counter.FlopCounterMode(display=False) as mode:
+                self.run(1)
+            counts.append(float(mode.get_total_flops()))
+        return counts[0], counts[1]
+
+    def product_peak(self, _: None) -> float:
+        """Return the operations per second of the product of two large matrices."""
+        x = self.library.ones((PRODUCT_SIDE, PRODUCT_SIDE))
+        return 2 * PRODUCT_SIDE**3 / devices.fastest(lambda: x @ x, self.clock)
 
     def _loss(self) -> Any:
         half = self.work.precision if self.work.precision in ("bfloat16", "float16") else None

@@ -168,6 +168,8 @@ def _parse_to(
     dtype = options.pop("dtype", None)
     other = options.pop("tensor", None)
     non_blocking = bool(options.pop("non_blocking", False))
+    if "copy" in options:
+        raise RuntimeError(".to() does not accept copy argument")
     if options:
         raise TypeError(f"to() got an unexpected keyword argument {next(iter(options))!r}")
     for arg in args:

@@ -220,7 +220,7 @@ class ModuleStateDict(ModuleBase):
         """Load one tensor; return what is wrong with it, or None."""
         if not isinstance(loaded, Tensor):
             return (
-                f'While copying the parameter named "{key}", expected Tensor or Tensor-like object '
+                f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object '
                 f"from checkpoint but received {type(loaded)}"
             )
         if present.dim() == 0 and tuple(loaded.shape) == (1,):

@@ -49,6 +49,8 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "cumulative": ([], ["cumulative.c"]),
     "special": ([], []),
     "strided": ([], []),
+    "linalg": ([], []),
+    "linalg_small": ([], []),
     "vision": ([], []),
     "random": ([], ["random.c"]),
 }

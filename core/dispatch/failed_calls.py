@@ -111,6 +111,8 @@ def explained(
             if _wide((*args, *kwargs.values()) if re.search(_SIZES, text) else args[:1])
             else RuntimeError
         )
+        if kind is RuntimeError and "negative" not in text:
+            return _told(kind(f"{name}(): Storage size calculation overflowed with {got}"))
         return _told(kind(f"{name}(): a size is negative or too large, got {got}"))
     if any([note.startswith(RAISED_BY) for note in getattr(error, "__notes__", ())]):
         return None  # the arguments are what the op takes: a fault of the kernel's, which the note names

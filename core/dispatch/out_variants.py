@@ -53,8 +53,14 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     else:
         if "device" in op.names and "dtype" in op.names:
             kwargs = _of_target(op, args, kwargs, targets[0])
-        elif op in _OF_TARGET and not ("dtype" in kwargs or len(args) > op.names.index("dtype")):
-            kwargs = {**kwargs, "dtype": targets[0]._key.dtype}
+        elif "dtype" in op.names:
+            position = op.names.index("dtype")
+            asked = args[position] if len(args) > position else kwargs.get("dtype")
+            if asked is not None:
+                if as_dtype(asked) is not targets[0]._key.dtype:
+                    raise _unlike(op, targets[0]._key.dtype, as_dtype(asked))
+            elif op in _OF_TARGET:
+                kwargs = {**kwargs, "dtype": targets[0]._key.dtype}
         results = dispatcher.run(op, args, kwargs)
     computed = results if isinstance(results, tuple) else (results,)
     if len(computed) != len(targets):
@@ -116,11 +122,20 @@ _EXACT: dict[Op, tuple[DType, ...]] = {}
 _EXACT_CALLS: dict[Op, Callable[..., bool]] = {}
 
 
+#: By op, what is said of another dtype, where torch has words of its own.
+_UNLIKE: dict[Op, str] = {}
+
+
 def exact_out(
-    *functions: Any, others: tuple[DType, ...] = (), where: Callable[..., bool] | None = None
+    *functions: Any,
+    others: tuple[DType, ...] = (),
+    where: Callable[..., bool] | None = None,
+    said: str | None = None,
 ) -> None:
     """Have ``out=`` of ops take no dtype but the result's, and `others`; if `where` says so of a call."""
     for function in functions:
+        if said is not None:
+            _UNLIKE[function.op] = said
         if where is None:
             _EXACT[function.op] = others
         else:
@@ -159,9 +174,11 @@ def _check_own_dtype(op: Op, given: DType, wanted: DType, first: Any, outputs: i
 
 def _unlike(op: Op, given: DType, wanted: DType) -> RuntimeError:
     """Return the error for an ``out=`` of another dtype than the result's."""
-    return RuntimeError(
-        f"{op.name}(): Expected out tensor to have dtype {wanted.name}, but got {given.name} instead"
+    said = _UNLIKE.get(
+        op, "{name}(): Expected out tensor to have dtype {0.name}, but got {1.name} instead"
     )
+    kinds = scalar_type(wanted), scalar_type(given)
+    return RuntimeError(said.format(wanted, given, name=op.name, kinds=kinds))
 
 
 def check_out(
@@ -199,8 +216,9 @@ def resize_out(op: Op, target: Any, shape: Shape) -> None:
 
     if math.prod(target._shape):
         warnings.warn(
-            f"{op.name}(): an output with shape {list(target._shape)} was resized to "
-            f"{list(shape)}; pass an empty tensor, or one of that shape",
+            f"{op.name}(): An output with one or more elements was resized since it had shape "
+            f"{list(target._shape)}, which does not match the required output shape {list(shape)}; "
+            "pass an empty tensor, or one of that shape",
             UserWarning,
             stacklevel=5,
         )

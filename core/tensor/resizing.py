@@ -48,6 +48,9 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     key = self._key
     flat = self.detach().reshape(-1) if math.prod(self._shape) else None
     count = math.prod(shape)
+    if math.prod([max(size, 1) for size in shape]) * key.dtype.itemsize >= 1 << 63:
+        what = "Storage size" if count else "Stride"
+        raise RuntimeError(f"{what} calculation overflowed with sizes={list(shape)}")
     if flat is not None and count <= flat._shape[0] and self.is_contiguous():
         array = flat[:count].view(shape)._array
     else:

@@ -385,8 +385,9 @@ def unfold(
     where = positions(padded, kernel, steps, spread)
     if min(where) < 1:
         raise RuntimeError(
-            f"unfold(): the blocks are larger than the padded input: there would be {list(where)} of "
-            "them; expected at least 1"
+            f"unfold(): Given input with spatial size {tuple(x._shape[2:])}, kernel_size={kernel}, "
+            f"dilation={spread}, padding={around}, stride={steps}, calculated shape of the array of sliding "
+            f"blocks as {tuple(where)}, but its components must be at least one."
         )
     columns = im2col(x, kernel, spread, around, steps)
     return columns if input.ndim == 4 else columns.squeeze(0)

@@ -227,15 +227,19 @@ def _canonical_grid_sample(
             f"'reflection', but got: '{padding_mode}'"
         )
     count = input.ndim - 2
+    sizes = f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+    if input.shape[:1] != grid.shape[:1]:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}"
+        )
+    if grid.shape[-1:] != (count,):
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {count} in last dimension, but got {sizes}"
+        )
     if count not in (2, 3) or grid.ndim != input.ndim:
         raise RuntimeError(
-            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got "
-            f"input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
-        )
-    if input.shape[0] != grid.shape[0] or grid.shape[-1] != count:
-        raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {count} in last dimension and input's batch "
-            f"size, but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+            f"grid_sampler(): expected {5 if grid.ndim == 5 else 4}D input and grid with same number of "
+            f"dimensions, but got {sizes}"
         )
     if input.dtype is not grid.dtype:
         raise RuntimeError(

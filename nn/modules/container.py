@@ -159,7 +159,7 @@ class Sequential(_Numbered):
             If `index` is out of range.
         """
         if not isinstance(module, Module):
-            raise TypeError(f"module should be of type: {Module}")
+            raise AssertionError(f"module should be of type: {Module}")
         length = len(self)
         if not -length <= index <= length:
             raise IndexError(f"Index out of range: {index}")

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -54,6 +55,23 @@ def test_verdicts():
     assert verdict([1.1, math.nan], one, one) == "DIFFER"
     assert verdict([1.0], one, one) == "DIFFER"
     assert verdict([7.0, 8.0], one, two) == "random"
+
+
+def test_parts_of_a_table_are_put_together(tmp_path):
+    rows = [{**asdict(cell), "ratio": None} for cell in CELLS]
+    rows[3].update(ours=None, theirs=None)
+    part = tmp_path / "part.json"
+    part.write_text(json.dumps({"cells": rows}), "utf-8")
+    found = breadth.cells_of(part)
+    assert found[:3] == CELLS[:3]
+    assert found[3].error == CELLS[3].error
+    assert math.isnan(found[3].ours)
+
+
+def test_a_quick_run_takes_fewer_turns():
+    pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+    assert breadth.parse(["--quick"]).rounds < breadth.parse([]).rounds
+    assert breadth.parse(["--quick", "--rounds", "9"]).rounds == 9
 
 
 @pytest.mark.slow

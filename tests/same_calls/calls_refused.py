@@ -1,5 +1,7 @@
 """Calls that torch refuses, and some that it does not: what is raised is of torch's type."""
 
+import io
+
 R = {}
 
 
@@ -264,4 +266,25 @@ D.update(
         ),
     }
 )
+R |= {
+    "empty overflow": lambda t: t.empty((2, 4, 2**29, 2**29)),
+    "resize overflow": lambda t: t.empty(()).resize_([2, 4, 2**29, 2**29]),
+    "resize stride overflow": lambda t: t.empty(()).resize_([0, 4, 2**61]),
+    "hsplit 0d": lambda t: t.hsplit(t.tensor(1), 2),
+    "addcdiv int": lambda t: t.addcdiv(t.tensor([1]), t.tensor([1]), t.tensor([1])),
+    "take from none": lambda t: t.empty(10, 0)[:, t.tensor([0, 1])],
+    "load no file": lambda t: t.load(5),
+    "save no file": lambda t: t.save(1, 5),
+    "load keyword": lambda t: t.load(io.BytesIO(), foo=1),
+    "sum dtype and out": lambda t: t.sum(x(t), 0, dtype=t.float64, out=t.empty(2)),
+    "softmax dtype and out": lambda t: t.softmax(x(t), 0, dtype=t.float64, out=x(t)),
+    "cumsum dtype and out": lambda t: t.cumsum(x(t), 0, dtype=t.float64, out=x(t)),
+    "fold blocks": lambda t: F(t).unfold(t.ones(1, 1, 2, 2), (3, 3)),
+    "grid last": lambda t: F(t).grid_sample(t.ones(1, 3, 4, 4), t.ones(1, 2, 2, 3)),
+    "ctc lengths": lambda t: F(t).ctc_loss(
+        t.randn(5, 1, 3), t.tensor([[1, 2]]), t.tensor([5.0]), t.tensor([2.0])
+    ),
+    "insert no module": lambda t: t.nn.Sequential(t.nn.ReLU()).insert(1, [t.nn.ReLU()]),
+    "module to copy": lambda t: t.nn.Linear(1, 1).to("cpu", copy=True),
+}
 R.update(D)

@@ -68,6 +68,22 @@ def d(name):
 
 for shape in ((3,), (2, 3), ()):
     V[f"roll is no view {shape}"] = lambda t, s=shape: t.ones(s).roll(1)._is_view()
+V["ravel in memory"] = lambda t: (
+    t.ones(10)[::2].ravel().stride(),
+    t.ones(2, 3).ravel()._is_view(),
+)
+V["copies in memory"] = lambda t: [
+    copy(t, t.ones(2, 3, 2, 2).to(memory_format=t.channels_last)).stride()
+    for copy in (
+        lambda t, x: t.slice_copy(x, 0, 0, 1),
+        lambda t, x: t.select_copy(x, 0, 0),
+        lambda t, x: t.permute_copy(x, (0, 2, 3, 1)),
+        lambda t, x: t.expand_copy(x, (2, 3, 2, 2)),
+        lambda t, x: t.alias_copy(x),
+        lambda t, x: t.detach_copy(x),
+        lambda t, x: t.unsqueeze_copy(x, 0),
+    )
+]
 V["flip of an int"] = lambda t: t.flip(t.ones(2, 2), 0)
 V["as_strided permuted"] = lambda t: (
     t.arange(12.0).reshape(2, 2, 3).permute(2, 0, 1) * 1.0

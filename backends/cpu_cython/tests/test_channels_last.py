@@ -1,6 +1,6 @@
 """Training with images channels last between convolutions, against eager.
 
-By default 24 random programs; with TENSORPLUG_FUZZ in the environment 1,000.
+By default 32 random programs; with TENSORPLUG_FUZZ in the environment 1,000.
 """
 
 import os
@@ -14,7 +14,7 @@ import tensorplug as tp
 import tensorplug.nn.functional as F
 from tensorplug import nn
 
-PROGRAMS = 1000 if os.environ.get("TENSORPLUG_FUZZ") else 24
+PROGRAMS = 1000 if os.environ.get("TENSORPLUG_FUZZ") else 32
 
 KEEPING = [
     F.relu, F.relu6, F.hardtanh, F.silu, F.hardswish, F.gelu, F.softplus, tp.tanh, tp.sigmoid,

@@ -169,7 +169,7 @@ def _refuse_integers(tensor1: Any, tensor2: Any) -> None:
         return
     if result_dtype((tensor1, tensor2)).category < FLOATING:
         raise RuntimeError(
-            "addcdiv(): Integer division with addcdiv is not supported; use "
+            "Integer division with addcdiv is no longer supported; use "
             "(input + value * tp.div(tensor1, tensor2, rounding_mode='trunc')), or convert one "
             "tensor to a floating-point dtype for true division"
         )

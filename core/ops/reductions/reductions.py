@@ -453,4 +453,9 @@ computes_in_out(prod)
 
 exact_out(argmax, argmin, aminmax, amax, amin)
 exact_out(nanmean, others=FLOATS)
-exact_out(any, all, others=(uint8, bool_))
+exact_out(
+    any,
+    all,
+    others=(uint8, bool_),
+    said="{name} only supports bool tensor for result, got: {kinds[1]}",
+)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...dispatch import op_registry
+from ...tensor.layout import contiguous_format
 from ...tensor.shapes import normalize_dim
 from ..copying import clone
 from ..indexing.indexing import select
@@ -47,11 +48,15 @@ def _written(result: Any, out: Any) -> Any:
     """Return copies of what a view op returned, written to `out` where that is given."""
     if isinstance(result, tuple):
         if out is None:
-            return tuple([clone(part) for part in result])
+            return tuple([clone(part, memory_format=contiguous_format) for part in result])
         for part, target in zip(result, out, strict=True):
             target.resize_(part.shape).copy_(part)
         return None
-    return clone(result) if out is None else out.resize_(result.shape).copy_(result)
+    return (
+        clone(result, memory_format=contiguous_format)
+        if out is None
+        else out.resize_(result.shape).copy_(result)
+    )
 
 
 def _copying(view: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -216,7 +216,9 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @composite(view=True)
 def ravel(input: Tensor) -> Tensor:
-    """Return the elements of `input` in one dimension: a view if it is contiguous, else a copy.
+    """Return the elements of `input` in one dimension, one after the other in memory.
+
+    It is a view if `input` is contiguous, else a copy.
 
     Examples
     --------
@@ -225,7 +227,7 @@ def ravel(input: Tensor) -> Tensor:
     Size([6])
     """
     check_tensor(input, "ravel")
-    return reshaped(input, (math.prod(input._shape),))
+    return reshaped(input.contiguous(), (math.prod(input._shape),))
 
 
 @composite(view=True)

@@ -33,7 +33,9 @@ def _dimension(input: Any, dim: int, name: str) -> int:
     """Return the canonical dimension to split; a 0-d tensor has none."""
     check_tensor(input, name)
     if not input._shape:
-        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
+        raise RuntimeError(
+            f"{name} expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
     return normalize_dim(dim, len(input._shape), name)
 
 
@@ -201,13 +203,13 @@ def _split_along(input: Any, given: Any, dim: int, least: int, name: str) -> Any
     check_tensor(input, name)
     if len(input._shape) < least:
         raise RuntimeError(
-            f"{name} requires a tensor with at least {least} dimension, but got a tensor with "
+            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
             f"{len(input._shape)} dimensions!"
         )
     size = input._shape[dim]
     if isinstance(given, int) and (given <= 0 or size % given):
         raise RuntimeError(
-            f"{name} attempted to split along dimension {dim}, but the size of the dimension {size} is "
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {size} is "
             f"not divisible by the split_size {given}!"
         )
     return tensor_split(input, given, dim)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import bfloat16, float16, float32, int64
+from tensorplug.core.device.dtypes import INTEGER, bfloat16, float16, float32, int64
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, cat, full_like, stack, where
 from tensorplug.core.tensor.creation import tensor as make_tensor
@@ -87,6 +87,8 @@ def ctc_loss(
 
 
 def _lengths(lengths: Any, n: int, name: str) -> list[int]:
+    if isinstance(lengths, Tensor) and lengths.dtype.category > INTEGER:
+        raise RuntimeError(f"{name} must be integral, got {lengths.dtype}")
     values = lengths.reshape(-1).tolist() if isinstance(lengths, Tensor) else list(lengths)
     if len(values) != n:
         raise RuntimeError(f"{name} must be of size batch_size ({n}), got {len(values)}")

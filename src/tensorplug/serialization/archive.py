@@ -218,6 +218,11 @@ def opened_for_writing(target: Any) -> Generator[IO[bytes], None, None]:
         if hasattr(target, "flush"):
             target.flush()
         return
+    if not isinstance(target, (str, os.PathLike)):
+        raise AttributeError(
+            f"save(): expected a path or a file, got {type(target).__name__!r} object, which has no "
+            "attribute 'write'"
+        )
     path = Path(os.fspath(target))
     if not path.parent.is_dir():
         raise FileNotFoundError(f"save(): there is no directory {str(path.parent)!r}")
@@ -271,6 +276,11 @@ def opened_for_reading(source: Any) -> Generator[tuple[IO[bytes], str], None, No
         label = str(getattr(source, "name", "the file object"))
         yield (source if _is_seekable(source) else io.BytesIO(source.read())), label
         return
+    if not isinstance(source, (str, os.PathLike)):
+        raise AttributeError(
+            f"load(): expected a path or a file, got {type(source).__name__!r} object, which has no "
+            "attribute 'read'"
+        )
     path = Path(os.fspath(source))
     with path.open("rb") as file:
         yield file, repr(str(path))

@@ -24,6 +24,7 @@ def load(
     *,
     weights_only: bool | None = None,
     mmap: bool | None = None,
+    **pickle_load_args: Any,
 ) -> Any:
     """Return the object that :func:`save` or ``torch.save`` wrote to a file.
 
@@ -52,6 +53,8 @@ def load(
         memory without a copy, and each part is read when it is first used. Writing to them does
         not change the file. The file must not be shortened while they live, and its checksums are
         not compared.
+    **pickle_load_args
+        ``encoding`` and ``errors``: how strings are read that Python 2 wrote; ``fix_imports``.
 
     Raises
     ------
@@ -87,6 +90,9 @@ def load(
         )
     if weights_only is False and os.environ.get("TENSORPLUG_TRUST_FILES") == "1":
         pickle_module = pickle_module or pickle
+    for name in pickle_load_args:
+        if name not in ("encoding", "errors", "fix_imports"):
+            raise TypeError(f"load() got an unexpected keyword argument {name!r}")
     with opened_for_reading(f) as (file, label):
         is_legacy = starts_here(file)
         if is_legacy and mmap:
@@ -99,8 +105,12 @@ def load(
         values = KnownValues() if weights_only is False else None
         try:
             if pickle_module is not None:
-                return unrestricted(pickle_module, memories.pickle(), memories.find)
-            return Unpickler(memories.pickle(), label, memories.find, values).load()
+                return unrestricted(
+                    pickle_module, memories.pickle(), memories.find, pickle_load_args
+                )
+            return Unpickler(
+                memories.pickle(), label, memories.find, values, pickle_load_args
+            ).load()
         except Refused as error:
             source = "f" if hasattr(f, "read") else repr(os.fspath(f))
             raise explained(error, memories.pickle(), source, values) from None

@@ -383,9 +383,11 @@ class Unpickler(pickle._Unpickler):
         label: str,
         find_storage: Callable[[Any], Any],
         values: KnownValues | None = None,
+        reading: dict[str, Any] | None = None,
     ) -> None:
         file = data if hasattr(data, "read") else io.BytesIO(data)
-        super().__init__(file, encoding="utf-8")
+        given: dict[str, Any] = {"encoding": "utf-8", **(reading or {})}
+        super().__init__(file, **given)
         self._label = label
         self._find_storage = find_storage
         self._values = values
@@ -567,7 +569,9 @@ def unsafe_names(data: Any) -> list[str]:
     return sorted([".".join(name) for name in _unknown(scanner.names, None)])
 
 
-def unrestricted(pickle_module: Any, data: Any, find_storage: Callable[[Any], Any]) -> Any:
+def unrestricted(
+    pickle_module: Any, data: Any, find_storage: Callable[[Any], Any], reading: dict[str, Any]
+) -> Any:
     """Return what a pickle makes as Python's unpickler reads it: it may run anything.
 
     Parameters
@@ -578,6 +582,8 @@ def unrestricted(pickle_module: Any, data: Any, find_storage: Callable[[Any], An
         The pickle.
     find_storage : callable
         Called with what a reference to a memory says; returns it.
+    reading : dict
+        Arguments of the ``Unpickler``.
     """
 
     class Reader(pickle_module.Unpickler):  # type: ignore[misc]
@@ -595,7 +601,7 @@ def unrestricted(pickle_module: Any, data: Any, find_storage: Callable[[Any], An
         def persistent_load(self, pid: Any) -> Any:
             return find_storage(pid)
 
-    return Reader(io.BytesIO(data), encoding="utf-8").load()
+    return Reader(io.BytesIO(data), **{"encoding": "utf-8"} | reading).load()
 
 
 class _FunctionsType(type):

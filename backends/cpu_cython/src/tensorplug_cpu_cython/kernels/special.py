@@ -1,4 +1,4 @@
-"""Kernels of orthogonal polynomials, modified Bessel functions and trigamma; others are left to SciPy."""
+"""Kernels of special functions: SciPy's without NumPy's calls, others by loops of our own."""
 
 from __future__ import annotations
 
@@ -11,20 +11,45 @@ from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
 from ..below import below
 from ..pointwise_fused import Fused
 
+#: What they are called in SciPy.
+_OF_ONE = {
+    "digamma": "psi",
+    "special_erfcx": "erfcx",
+    "special_log_ndtr": "log_ndtr",
+    "special_ndtri": "ndtri",
+    "special_spherical_bessel_j0": "spherical_j0",
+}
+_OF_TWO = {"igamma": "gammainc", "igammac": "gammaincc"}
+_BESSEL = {
+    "airy_ai": "airy",
+    **{name: name for name in ("j0", "j1", "k0", "k0e", "k1", "k1e", "y0", "y1")},
+}
+
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     loops = {name: Fused(name).call for name in ("i0", "i0e", "i1", "i1e")}
     trigamma = Fused("trigamma").call
-
+    for op, name in _OF_ONE.items():
+        table.add(op, special.Function(name).of_one, dtypes=SINGLE_AND_DOUBLE)
+    for op, name in _OF_TWO.items():
+        table.add(op, special.Function(name).of_two, dtypes=SINGLE_AND_DOUBLE)
+    functions = {name: special.Function(own).of_one for name, own in _BESSEL.items()}
     bessel_below = below("bessel")
 
-    @table.kernel(dtypes=FLOATS)
+    @table.kernel(dtypes=SINGLE_AND_DOUBLE)
     def bessel(input: Any, function: str) -> Any:
+        loop = functions.get(function)
+        return loops_or_below(input, function) if loop is None else loop(input)
+
+    @table.kernel("bessel", dtypes=[dtype for dtype in FLOATS if dtype not in SINGLE_AND_DOUBLE])
+    def loops_or_below(input: Any, function: str) -> Any:
         loop = loops.get(function)
         return bessel_below(input, function) if loop is None else loop((input,))
 
-    table.add("orthogonal_polynomial", special.orthogonal_polynomial, dtypes=SINGLE_AND_DOUBLE)
+    table.add(
+        "orthogonal_polynomial", special.orthogonal_polynomial_kernel(), dtypes=SINGLE_AND_DOUBLE
+    )
 
     @table.kernel("trigamma", dtypes=FLOATS)
     def trigamma_of(input: Any) -> Any:

@@ -31,7 +31,10 @@ def index(input: Array, indices: list[Any]) -> Any:
             return input.take(indices[places[0]], places[0])
         return input[tuple([slice(None) if item is None else item for item in indices])]
     except IndexError as error:
-        raise IndexError(str(error).replace("axis", "dimension")) from None
+        said = str(error).replace("axis", "dimension")
+        if "empty axes" in said:
+            said = "index is out of bounds for dimension with size 0"
+        raise IndexError(said) from None
 
 
 def index_select(input: Array, dim: int, index: Array) -> Any:
