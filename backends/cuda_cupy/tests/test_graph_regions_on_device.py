@@ -6,12 +6,11 @@ import threading
 
 import numpy as np
 import pytest
+from on_device import needs_device
 
 import tensorplug as tp
 from tensorplug_cuda_cupy.regions import graphs as regions
 from tensorplug_cuda_cupy.runtime import graphs
-
-from .on_device import needs_device
 
 pytestmark = needs_device
 F = tp.nn.functional
