@@ -42,8 +42,10 @@ class Entry:
         shared: dict[Value, int],
         memory: frozenset[str],
         fixed: dict[int, Any],
+        mode: str,
     ) -> None:
         self.graph = graph
+        self.mode = mode
         self.watch = watch
         self.tree = tree
         self.leaves = list(graph.result)
@@ -167,7 +169,7 @@ class Entry:
         alone = len(set(self.shared.values())) == len(self.shared)
         if alone and not any([target.requires_grad for target in self._targets(inputs)]):
             try:
-                made = Training(self.graph, inputs)
+                made = Training(self.graph, inputs, self.mode)
             except NothingRecorded:
                 made = False
             except Uncapturable as error:
@@ -219,7 +221,7 @@ class Entry:
             given = self._with_state(inputs)
             frozen = frozenset(self.inference.state) - self.shown
             frozen = frozen if self.written < _REWRITTEN else frozenset()
-            self.program, made = lower(self.inference, given, frozen)
+            self.program, made = lower(self.inference, given, self.mode, frozen)
             folded += [given[place] for place in self.program.state]
             self.folded = [(tensor, version_of(tensor)) for tensor in folded]
             self._watch([tensor._array for tensor in folded])

@@ -39,6 +39,8 @@ class Training:
         What was captured of the program.
     inputs : list of Tensor
         One for each input of the graph.
+    mode : str
+        What `tp.compile` was told.
 
     Raises
     ------
@@ -46,8 +48,9 @@ class Training:
         As :func:`~.joint.join` does.
     """
 
-    def __init__(self, graph: Graph, inputs: list[Any]) -> None:
+    def __init__(self, graph: Graph, inputs: list[Any], mode: str) -> None:
         self.graph = graph
+        self.mode = mode
         self.joint: Joint = join(graph, inputs)
         self.forward: Program | None = None
         self.backward: dict[Any, Program] = {}
@@ -57,7 +60,7 @@ class Training:
     def run(self, inputs: list[Any]) -> tuple[list[Any], list[Any]]:
         """Return the arrays of the graph's outputs and of what is saved."""
         if self.forward is None or not self.forward.current:
-            self.forward, made = lower(self.joint.forward, inputs)
+            self.forward, made = lower(self.joint.forward, inputs, self.mode)
             arrays = [tensor._array for tensor in made]
         else:
             arrays = self.forward.run([tensor._array for tensor in inputs])
@@ -79,7 +82,7 @@ class Training:
                 new_tensor(array, dispatch_key(value.device, value.dtype), tuple(array.shape))
                 for array, value in zip([*saved, *given], values, strict=True)
             ]
-            program, made = lower(self.joint.backward, tensors)
+            program, made = lower(self.joint.backward, tensors, self.mode)
             if len(self.backward) < _LAYOUTS:
                 self.backward[layout] = program
             arrays, fresh = [tensor._array for tensor in made], [False] * len(made)

@@ -11,8 +11,10 @@ from tensorplug.core.ops import declared_in
 from tensorplug.core.plugins import hookimpl
 
 from . import functional, ops
+from .functional.pooling import adaptive, fractional
 
 FAMILIES = (*ops.FAMILIES, functional)
+DIFFERENTIATED = (*ops.FAMILIES, adaptive, fractional)
 
 
 class NNPlugin:
@@ -28,7 +30,7 @@ class NNPlugin:
     @hookimpl
     def tensorplug_derivatives(self) -> Iterable[Any]:
         """Return the derivatives."""
-        return [item for family in FAMILIES for item in getattr(family, "DERIVATIVES", ())]
+        return [item for family in DIFFERENTIATED for item in getattr(family, "DERIVATIVES", ())]
 
     @hookimpl
     def tensorplug_vmap_rules(self) -> Iterable[Any]:

@@ -29,7 +29,7 @@ from tensorplug.core.ops.linalg.lu import (
 )
 from tensorplug.core.ops.linalg.rules import adjoint, column, concatenate, conjugate, row, where
 from tensorplug.core.ops.linalg.solvers import linalg_inv_ex, linalg_solve_ex
-from tensorplug.core.ops.linalg.spectra import linalg_pinv
+from tensorplug.core.ops.linalg.spectra import linalg_eigh, linalg_pinv
 from tensorplug.core.ops.linalg.triangular import linalg_lu_solve, solve_triangular_side
 from tensorplug.core.tensor.shapes import Shape
 
@@ -173,6 +173,11 @@ def _eigh(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eigenvector
     mixed = _off_diagonal(adjoint(V) @ g_eigenvectors)
     inner = _quotient(mixed, row(eigenvalues) - column(eigenvalues))
     return V @ ((inner + g_eigenvalues.to(V.dtype).diag_embed()) @ adjoint(V))
+
+
+def _eigvalsh(g: Any, A: Any, UPLO: str) -> Any:
+    V = linalg_eigh(A, UPLO)[1]
+    return (V * row(g.to(V.dtype))) @ adjoint(V)
 
 
 def _eig(
@@ -363,6 +368,7 @@ DERIVATIVES = [
         "geqrf", "linalg_ldl_factor_ex", "linalg_ldl_solve", "pivots_to_permutation"
     ),
     derivative("linalg_eigh", A=_eigh),
+    derivative("linalg_eigvalsh", A=_eigvalsh),
     derivative("linalg_eig", A=_eig),
     derivative("linalg_svd", A=_svd),
     derivative(

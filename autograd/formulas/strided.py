@@ -7,8 +7,8 @@ from typing import Any
 
 from tensorplug.core.dispatch.op_registry import handle
 from tensorplug.core.ops.creation.creation import fill_new
-from tensorplug.core.ops.indexing.indexing import zeros_like_gradient as zeros
-from tensorplug.core.ops.strided import diagonal, view_as_complex, view_as_real
+from tensorplug.core.ops.indexing.indexing import place, zeros_like_gradient as zeros
+from tensorplug.core.ops.strided import diag_embed, diagonal, view_as_complex, view_as_real
 from tensorplug.core.tensor.shapes import contiguous_strides
 
 from ..engine.derivatives import derivative, not_differentiable, on_tensors
@@ -65,16 +65,23 @@ def _unfold(g: Any, input_shape: tuple[int, ...], dimension: int, size: int, ste
     return zeros(g, input_shape).index_add(dimension, indices.flatten(), merged)
 
 
-@on_tensors
 def _diagonal(g: Any, input_shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Any:
-    result = zeros(g, input_shape)
-    diagonal(result, offset, dim1, dim2).copy_(g)
-    return result
+    square = diag_embed(g, offset, dim1, dim2)
+    side = g._shape[-1] + abs(offset)
+    if input_shape[dim1] == input_shape[dim2] == side:
+        return square
+    key = [slice(None)] * len(input_shape)
+    for dim in (dim1, dim2):
+        size = min(side, input_shape[dim])
+        square = square.narrow(dim, 0, size)
+        key[dim] = slice(0, size, 1)
+    return place(square, input_shape, tuple(key))
 
 
 DERIVATIVES = [
     derivative("as_strided", input=_as_strided),
     derivative("diagonal", input=_diagonal),
+    derivative("diag_embed", input=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2)),
     derivative("unfold", input=_unfold),
     derivative("view_as_real", input=lambda g: view_as_complex(g.contiguous())),
     derivative("view_as_complex", input=lambda g: view_as_real(g)),
@@ -86,6 +93,7 @@ TANGENTS = [
     # copies, views, rearrangements
     linear("as_strided", "input"),
     linear("diagonal", "input"),
+    linear("diag_embed", "input"),
     linear("unfold", "input"),
     # The tangent may lie in memory in another way.
     tangent("view_as_complex", input=lambda t: view_as_complex(t.contiguous())),

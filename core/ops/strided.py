@@ -204,7 +204,19 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Sp
     return Spec((input, int(offset), first, second), (*rest, length), input.dtype)
 
 
-@composite()
+def _canonical_diag_embed(
+    input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1
+) -> tuple[Any, int, int, int]:
+    check_tensor(input, "diag_embed")
+    ndim = len(input._shape) + 1
+    first = normalize_dim(dim1, ndim, "diag_embed")
+    second = normalize_dim(dim2, ndim, "diag_embed")
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return input, offset, first, second
+
+
+@composite(rule=_canonical_diag_embed)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Return zeros with the last dimension of `input` laid along the diagonals of two new ones.
 
@@ -215,19 +227,12 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     tensor([[1, 0],
             [0, 2]])
     """
-    check_tensor(input, "diag_embed")
-    ndim = len(input._shape) + 1
-    first, second = (
-        normalize_dim(dim1, ndim, "diag_embed"),
-        normalize_dim(dim2, ndim, "diag_embed"),
-    )
-    if first == second:
-        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     side = input._shape[-1] + abs(offset)
     rest = iter(input._shape[:-1])
-    shape = tuple([side if d in (first, second) else next(rest) for d in range(ndim)])
+    ndim = len(input._shape) + 1
+    shape = tuple([side if d in (dim1, dim2) else next(rest) for d in range(ndim)])
     result = fill_new(shape, 0, input.dtype, input.device)
-    _write(diagonal(result, offset, first, second), input)
+    _write(diagonal(result, offset, dim1, dim2), input)
     return result
 
 
@@ -315,7 +320,7 @@ def view_as_complex(input: Tensor) -> Spec:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if input._shape[-1] != 2:
         raise RuntimeError(f"Tensor must have a last dimension of size 2, got {list(input._shape)}")
-    strides = input.stride()
+    strides = input._key.runtime.strides(input._array)
     if strides[-1] != 1 and input.numel():
         raise RuntimeError(f"Tensor must have a last dimension with stride 1, got {strides[-1]}")
     if any([stride % 2 for stride in strides[:-1]]):

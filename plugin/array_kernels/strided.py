@@ -62,6 +62,15 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         return result
 
     @table.kernel()
+    def diag_embed(input: Any, offset: int, dim1: int, dim2: int) -> Any:
+        side = input.shape[-1] + abs(offset)
+        rest = iter(input.shape)
+        shape = [side if d in (dim1, dim2) else next(rest) for d in range(input.ndim + 1)]
+        result = xp.zeros(shape, input.dtype)
+        diagonal(result, offset, dim1, dim2)[...] = input
+        return result
+
+    @table.kernel()
     def view_as_real(input: Any) -> Any:
         return input[..., None].view(input.real.dtype)
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TYPES = sorted(path for folder in ("core", "autograd", "graph") for path in (ROOT / folder).rglob("*.pxd"))
+TYPES = sorted(
+    path for folder in ("core", "autograd", "graph") for path in (ROOT / folder).rglob("*.pxd")
+)
 
 
 def slots_in_source(path: Path) -> dict[str, set[str]]:

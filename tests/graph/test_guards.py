@@ -15,6 +15,7 @@ import queue
 import random
 import sys
 import threading
+import time
 import types
 import weakref
 
@@ -846,3 +847,28 @@ def test_a_planted_fault_is_found(monkeypatch):
     monkeypatch.setattr(state, "_of_slots", lambda value, slots: [type(value), 0])
     with pytest.raises(AssertionError):
         test_state(in_global, "slots")
+
+
+def test_what_a_device_calls_is_none_of_the_programs(monkeypatch):
+    runtime = type(tp.ones(1)._key.runtime)
+    asked = runtime.unavailable_reason
+
+    def reason(self):
+        def look():
+            return time.perf_counter() and np.ceil  # neither may be in a captured program
+
+        return look() and asked(self)
+
+    monkeypatch.setattr(runtime, "unavailable_reason", reason)
+
+    @tp.compile
+    def program(x):
+        with tp.autocast("cpu", tp.bfloat16):
+            return x @ weight + tp.arange(3.0)
+
+    weight = tp.ones(2, 3, requires_grad=True)
+    for _ in range(3):
+        program(tp.ones(4, 2)).sum().backward()
+    found = program.explain()
+    assert not found.breaks
+    assert found.calls == 2

@@ -26,9 +26,13 @@ from ...device.dtypes import (
     int64,
 )
 from ...device.generator import Generator, chosen_generator
+from ...dispatch import op_registry
+from ...dispatch.execution import kernel_of
+from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_variants import cast_error
-from ...tensor.base import TensorBase
+from ...dispatch.state import dispatch_state
+from ...tensor.base import TensorBase, new_tensor
 from ...tensor.shapes import Shape, as_shape, broadcast_shapes, check_sizes
 from ..copying import in_place_of
 from ..creation import creation
@@ -82,7 +86,16 @@ def philox_bits(shape: Shape, seed: int, offset: int, device: Device) -> Spec:
 def bits(shape: Shape, device: Device, generator: Generator) -> Any:
     """Return the next random words of a generator."""
     seed, offset = generator.take(math.prod(shape))
-    return philox_bits(shape, seed, offset, device)
+    key = dispatch_key(device, int64)
+    if dispatch_state.layers_active or dispatch_state.verify or key.is_meta:
+        return philox_bits(shape, seed, offset, device)
+    # What the call would come to: there is nothing to record, convert or look up.
+    output = new_tensor(
+        kernel_of(op_registry.get_op("philox_bits"), key)(shape, seed, offset), key, shape
+    )
+    if dispatch_state.grad_disabled:
+        dispatch_state.gradient.mark_if_inference(output)
+    return output
 
 
 # More numbers than these are made in pieces, as what they are made of takes several times their memory.

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, overload
 
+from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite, composite_like
@@ -160,6 +161,15 @@ def _adaptive_max_pool(x: Any, wanted: Any) -> Any:
     return values, flat
 
 
+def _gradient(both: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the formula of a pooling without indices, which `both` gives."""
+
+    def gradient(g: Any, input: Any, output_size: Any) -> Any:
+        return ops.max_pool_backward(g, both(input, output_size)[1], input._shape)
+
+    return gradient
+
+
 @composite(rule=_avg_rule(2), method=False)
 def adaptive_avg_pool2d(input: Tensor, output_size: Sizes) -> Tensor:
     """Return means over windows that divide the input as evenly as can be.
@@ -305,3 +315,17 @@ _MAX_POOLS: dict[int, tuple[Any, Any]] = {
     2: (adaptive_max_pool2d, adaptive_max_pool2d_with_indices),
     3: (adaptive_max_pool3d, adaptive_max_pool3d_with_indices),
 }
+
+DERIVATIVES = [
+    item
+    for count, (_, both) in _MAX_POOLS.items()
+    for item in (
+        derivative(f"adaptive_max_pool{count}d", input=_gradient(both)),
+        derivative(
+            f"adaptive_max_pool{count}d_with_indices",
+            input=lambda g_values, indices, input_shape: ops.max_pool_backward(
+                g_values, indices, tuple(input_shape)
+            ),
+        ),
+    )
+]

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import arange, cat, full_like, rand
 
+from ...ops.pooling import max_pool_backward
 from .._common import batched, per_dimension, unbatched
 
 __all__ = [
@@ -208,3 +210,31 @@ _POOLS: dict[int, tuple[Any, Any]] = {
     2: (fractional_max_pool2d, fractional_max_pool2d_with_indices),
     3: (fractional_max_pool3d, fractional_max_pool3d_with_indices),
 }
+
+
+def _gradient(both: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the formula of a pooling without indices, which `both` gives."""
+
+    def gradient(
+        g: Any, input: Any, kernel_size: Any, output_size: Any, _random_samples: Any
+    ) -> Any:
+        found = both(input, kernel_size, output_size, _random_samples=_random_samples)
+        return max_pool_backward(g, found[1], input._shape)
+
+    return gradient
+
+
+DERIVATIVES = [
+    item
+    for count, (_, both) in _POOLS.items()
+    for item in (
+        derivative(f"fractional_max_pool{count}d", input=_gradient(both), _random_samples=None),
+        derivative(
+            f"fractional_max_pool{count}d_with_indices",
+            input=lambda g_values, indices, input_shape: max_pool_backward(
+                g_values, indices, tuple(input_shape)
+            ),
+            _random_samples=None,
+        ),
+    )
+]

@@ -28,6 +28,7 @@ NUMBERED = tuple(
     )
 )
 SINGLE_AND_DOUBLE = tuple(map(dtype_named, ("float32", "float64")))
+COMPLEX = tuple(map(dtype_named, ("complex64", "complex128")))
 FLOATS = tuple([dtype for dtype in NUMBERED if dtype.is_floating_point])
 
 NATIVES: dict[DType, np.dtype[Any]] = {

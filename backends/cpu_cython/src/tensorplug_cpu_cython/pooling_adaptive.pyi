@@ -1,3 +1,6 @@
 from typing import Any
 
 def adaptive_max_pool(input: Any, output_size: tuple[int, ...]) -> tuple[Any, Any]: ...
+def fractional_max_pool(
+    input: Any, kernel_size: tuple[int, ...], output_size: tuple[int, ...], samples: Any
+) -> Any: ...

@@ -4,15 +4,19 @@ import numpy
 
 cimport numpy as np
 
+from . import pointwise
+
+from .indexing_gather cimport zeros_of
+
 np.import_array()
 
 cdef extern from *:
     """
     /* Both calls take the references that they are given. */
-    static PyObject *tp_view(PyArrayObject *array, char *data, int dims, const npy_intp *shape,
-                             const npy_intp *strides) {
-        Py_INCREF(PyArray_DESCR(array));
-        PyObject *view = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(array), dims, (npy_intp *)shape,
+    static PyObject *tp_view_as(PyArrayObject *array, char *data, int dims, const npy_intp *shape,
+                                const npy_intp *strides, PyArray_Descr *descriptor) {
+        Py_INCREF(descriptor);
+        PyObject *view = PyArray_NewFromDescr(&PyArray_Type, descriptor, dims, (npy_intp *)shape,
                                               (npy_intp *)strides, data,
                                               PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, NULL);
         if (!view) return NULL;
@@ -23,7 +27,10 @@ cdef extern from *:
         }
         return view;
     }
+    #define tp_view(array, data, dims, shape, strides)                                                 \\
+        tp_view_as(array, data, dims, shape, strides, PyArray_DESCR(array))
     """
+    object tp_view_as(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *, np.dtype)
     object tp_view(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *)
     int PySlice_Unpack(object, Py_ssize_t *, Py_ssize_t *, Py_ssize_t *) except -1
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t, Py_ssize_t *, Py_ssize_t *, Py_ssize_t)
@@ -168,6 +175,53 @@ def diagonal(value, Py_ssize_t offset, int dim1, int dim2):
             offset * np.PyArray_STRIDE(input, dim2) if offset >= 0 else -offset * np.PyArray_STRIDE(input, dim1)
         )
     return tp_view(input, data, count + 1, shape, strides)
+
+
+cdef dict _REAL = {numpy.dtype("complex64"): numpy.dtype("float32"), numpy.dtype("complex128"): numpy.dtype("float64")}
+cdef dict _COMPLEX = {real: number for number, real in _REAL.items()}
+
+
+def view_as_real(value):
+    """Return the view of complex numbers as pairs, in a new last dimension."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef int dims = np.PyArray_NDIM(input), d
+    for d in range(dims):
+        shape[d] = np.PyArray_DIM(input, d)
+        strides[d] = np.PyArray_STRIDE(input, d)
+    shape[dims] = 2
+    strides[dims] = np.PyArray_ITEMSIZE(input) // 2
+    return tp_view_as(
+        input, <char *> np.PyArray_DATA(input), dims + 1, shape, strides, _REAL[<object> np.PyArray_DESCR(input)]
+    )
+
+
+def view_as_complex(value):
+    """Return the view of pairs, the last dimension, as complex numbers."""
+    cdef np.ndarray input = array_of(value)
+    return tp_view_as(
+        input, <char *> np.PyArray_DATA(input), np.PyArray_NDIM(input) - 1, np.PyArray_DIMS(input),
+        np.PyArray_STRIDES(input), _COMPLEX[<object> np.PyArray_DESCR(input)],
+    )
+
+
+def diag_embed(value, Py_ssize_t offset, int dim1, int dim2):
+    """Return zeros with the last dimension laid along the diagonals of two new ones."""
+    cdef np.ndarray input = array_of(value), result
+    cdef np.npy_intp shape[64]
+    cdef int dims = np.PyArray_NDIM(input), d, other = 0
+    for d in range(dims + 1):
+        if d == dim1 or d == dim2:
+            shape[d] = np.PyArray_DIM(input, dims - 1) + abs(offset)
+        else:
+            shape[d] = np.PyArray_DIM(input, other)
+            other += 1
+    result = zeros_of(<np.dtype> np.PyArray_DESCR(input), dims + 1, shape)
+    if np.PyArray_SIZE(input):
+        shown = diagonal(result, offset, dim1, dim2)
+        pointwise.copy(shown, input, shown)
+    return result
 
 
 def as_strided_kernel(fallback):

@@ -1,10 +1,11 @@
-"""Samples of images at positions of a grid."""
+"""Samples of images at positions of a grid, and their blocks as columns."""
 
 cimport numpy as np
 from cython cimport floating
 from libc.math cimport fabs, floor, fmod, rint
 
 from .allocator cimport new_array, plain_array
+from .indexing_gather cimport zeros_of
 from .types cimport TP_F64, descriptors, type_of
 
 np.import_array()
@@ -149,3 +150,94 @@ def grid_sample(input, grid, mode, padding_mode, bint align_corners):
                     channels, positions, sizes, dims, which, padding, align_corners,
                 )
     return result
+
+
+# --- blocks of images ---------------------------------------------------------------------------------------------
+
+
+cdef void move_blocks(
+    floating *image, floating *columns, const Py_ssize_t *size, const Py_ssize_t *kernel, const Py_ssize_t *dilation,
+    const Py_ssize_t *padding, const Py_ssize_t *stride, const Py_ssize_t *count, bint back,
+) noexcept nogil:
+    """Copy each element of a kernel at all positions to a row; or `back`, add the rows to the image."""
+    cdef Py_ssize_t a, b, c, i, j, k, y, x, at
+    cdef floating *row
+    for a in range(kernel[0]):
+        for b in range(kernel[1]):
+            for c in range(kernel[2]):
+                for i in range(count[0]):
+                    y = i * stride[0] + a * dilation[0] - padding[0]
+                    for j in range(count[1]):
+                        x = j * stride[1] + b * dilation[1] - padding[1]
+                        if not (0 <= y < size[0] and 0 <= x < size[1]):
+                            if not back:
+                                for k in range(count[2]):
+                                    columns[k] = 0
+                        else:
+                            row = image + (y * size[1] + x) * size[2]
+                            at = c * dilation[2] - padding[2]
+                            for k in range(count[2]):
+                                if back:
+                                    if 0 <= at < size[2]:
+                                        row[at] += columns[k]
+                                else:
+                                    columns[k] = row[at] if 0 <= at < size[2] else 0
+                                at += stride[2]
+                        columns += count[2]
+
+
+cdef np.ndarray moved(
+    np.ndarray source, tuple output_size, tuple kernel_size, tuple dilation, tuple padding, tuple stride, bint back
+):
+    cdef int dims = <int> len(kernel_size), number = type_of(source), d, lead = 3 - dims
+    cdef Py_ssize_t geometry[6][3]  # size, kernel, dilation, padding, stride, count
+    cdef np.npy_intp shape[5]
+    cdef Py_ssize_t n = np.PyArray_DIM(source, 0), c, block = 1, plane = 1, positions = 1, image
+    cdef np.ndarray result
+    for d in range(3):
+        geometry[0][d] = geometry[1][d] = geometry[2][d] = geometry[4][d] = geometry[5][d] = 1
+        geometry[3][d] = 0
+    for d in range(dims):
+        geometry[0][lead + d] = output_size[d] if back else np.PyArray_DIM(source, 2 + d)
+        geometry[1][lead + d], geometry[2][lead + d] = kernel_size[d], dilation[d]
+        geometry[3][lead + d], geometry[4][lead + d] = padding[d], stride[d]
+        geometry[5][lead + d] = (
+            geometry[0][lead + d] + 2 * geometry[3][lead + d] - geometry[2][lead + d] * (geometry[1][lead + d] - 1) - 1
+        ) // geometry[4][lead + d] + 1
+        plane *= geometry[0][lead + d]
+        block *= geometry[1][lead + d]
+        positions *= geometry[5][lead + d]
+        shape[2 + d] = geometry[0][lead + d]
+    shape[0] = n
+    if back:
+        c = shape[1] = np.PyArray_DIM(source, 1) // block
+        result = zeros_of(descriptors[number], dims + 2, shape)
+    else:
+        c = np.PyArray_DIM(source, 1)
+        shape[1], shape[2] = c * block, positions
+        result = new_array(descriptors[number], 3, shape, NULL)
+    cdef char *images = <char *> np.PyArray_DATA(result if back else source)
+    cdef char *columns = <char *> np.PyArray_DATA(source if back else result)
+    with nogil:
+        for image in range(n * c):
+            if number == TP_F64:
+                move_blocks(
+                    <double *> images + image * plane, <double *> columns + image * block * positions, geometry[0],
+                    geometry[1], geometry[2], geometry[3], geometry[4], geometry[5], back,
+                )
+            else:
+                move_blocks(
+                    <float *> images + image * plane, <float *> columns + image * block * positions, geometry[0],
+                    geometry[1], geometry[2], geometry[3], geometry[4], geometry[5], back,
+                )
+    return result
+
+
+def im2col(input, tuple kernel_size, tuple dilation, tuple padding, tuple stride):
+    """Return a copy of every window of images (N, C, *spatial), as columns."""
+    return moved(contiguous(input), (), kernel_size, dilation, padding, stride, False)
+
+
+def col2im(input, tuple output_size, tuple kernel_size, tuple dilation, tuple padding, tuple stride):
+    """Return columns added up where they came from."""
+    return moved(contiguous(input), output_size, kernel_size, dilation, padding, stride, True)

@@ -2,6 +2,7 @@
 
 #include "parallel.h"
 #include "philox.h"
+#include "vmath.h"
 
 enum { LANES = TP_PHILOX_LANES };
 
@@ -29,6 +30,28 @@ static void philox(int64_t *out, ptrdiff_t count, uint64_t seed, uint64_t offset
     });
 }
 
+static void uniform(const int64_t *words, float *out, ptrdiff_t count, int threads) {
+    TP_PARALLEL(count, threads, begin, end, {
+        INDEPENDENT
+        for (ptrdiff_t i = begin; i < end; i++) {
+            out[i] = (float)(int32_t)(words[i] >> 8) * 0x1p-24f;
+        }
+    });
+}
+
+static void normal(const int64_t *radius, const int64_t *angle, float *out, ptrdiff_t count, int threads) {
+    TP_PARALLEL(count, threads, begin, end, {
+        INDEPENDENT
+        for (ptrdiff_t i = begin; i < end; i++) {
+            const float r = (float)(radius[i] + 1) * 0x1p-32f;
+            const float turn = (float)(int32_t)(angle[i] >> 8) * 0x1p-24f;
+            out[i] = sqrtf(m_log_F32(r) * -2.0f) * m_cos_F32(turn * 6.283185307179586f);
+        }
+    });
+}
+
 const tp_random LEVEL(tp_random_table) = {
     .philox = philox,
+    .uniform = uniform,
+    .normal = normal,
 };

@@ -6,12 +6,10 @@ import functools
 from importlib import import_module
 from typing import Any
 
-from tensorplug.plugin import KernelTable, dtype_named
+from tensorplug.plugin import KernelTable
 
-from .._dtypes import SINGLE_AND_DOUBLE
+from .._dtypes import COMPLEX, SINGLE_AND_DOUBLE
 from ..below import below
-
-COMPLEX = tuple(map(dtype_named, ("complex64", "complex128")))
 
 
 @functools.cache

@@ -21,6 +21,16 @@ _WAYS = {
 SUMMED = tuple([dtype for dtype in NUMBERED if dtype is not dtype_named("bool")])
 
 
+def _neutral(dtype: Any, reduce: str) -> float:
+    """Return the number that changes nothing in a reduction."""
+    if reduce in ("sum", "prod"):
+        return float(reduce == "prod")
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return limits.max if reduce == "amin" else limits.min
+    return np.inf if reduce == "amin" else -np.inf
+
+
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     _build_gather(table)
@@ -55,10 +65,29 @@ def _build_gather(table: KernelTable) -> None:
         def fallback(input: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
             return shared["scatter_reduce"](input, dim, index, src, reduce, include_self, out)
 
-        way = _WAYS.get(reduce)
-        if way is None or not include_self:
+        if out is not None and not include_self:
             return fallback(input, dim, index, src, out)
-        return indexing_gather.combine(input, dim, index, src, way, fallback, out)
+        if reduce == "mean":
+            if out is not None or not input.ndim or input.dtype.char not in "fd":
+                return fallback(input, dim, index, src, out)
+            return mean(input, dim, index, src, include_self, fallback)
+        if not include_self:
+            input = neutral(input, dim, index, reduce)
+        return indexing_gather.combine(input, dim, index, src, _WAYS[reduce], fallback, out)
+
+    def neutral(input: Any, dim: int, index: Any, reduce: str) -> Any:
+        """Return a copy in which the elements that are reduced hold what changes nothing."""
+        number = np.asarray(_neutral(input.dtype, reduce), input.dtype)
+        return indexing_gather.scatter(input, dim, index, number, shared["scatter"], None)
+
+    def mean(input: Any, dim: int, index: Any, src: Any, include_self: bool, fallback: Any) -> Any:
+        count = np.full(input.shape, include_self, input.dtype)
+        if not include_self:
+            input = neutral(input, dim, index, "sum")
+        add, one = indexing_gather.ADD, np.ones((), input.dtype)
+        total = indexing_gather.combine(input, dim, index, src, add, fallback, None)
+        count = indexing_gather.combine(count, dim, index, one, add, shared["scatter_add"], None)
+        return np.divide(total, np.maximum(count, 1, out=count), out=total)
 
     table.add("scatter", scatter, dtypes=ALL_DTYPES, out=True)
     table.add("scatter_add", scatter_add, dtypes=SUMMED, out=True)

@@ -29,3 +29,14 @@ def build(table: KernelTable) -> None:
     for count in (1, 2, 3):
         table.add(f"adaptive_max_pool{count}d", values, dtypes=SINGLE_AND_DOUBLE)
         table.add(f"adaptive_max_pool{count}d_with_indices", both, dtypes=SINGLE_AND_DOUBLE)
+    fractional = pooling_adaptive.fractional_max_pool
+
+    def at_random_steps(
+        input: Any, kernel_size: tuple[int, ...], output_size: tuple[int, ...], samples: Any
+    ) -> Any:
+        return fractional(input, kernel_size, output_size, samples)[0]
+
+    for count in (2, 3):
+        name = f"fractional_max_pool{count}d"
+        table.add(name, at_random_steps, dtypes=SINGLE_AND_DOUBLE)
+        table.add(f"{name}_with_indices", fractional, dtypes=SINGLE_AND_DOUBLE)

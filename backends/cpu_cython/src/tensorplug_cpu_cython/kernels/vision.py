@@ -1,4 +1,4 @@
-"""Samples of images at positions of a grid."""
+"""Samples of images at positions of a grid, and their blocks as columns."""
 
 from __future__ import annotations
 
@@ -11,3 +11,5 @@ from .._dtypes import SINGLE_AND_DOUBLE
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     table.add("grid_sample", vision.grid_sample, dtypes=SINGLE_AND_DOUBLE)
+    table.add("im2col", vision.im2col, dtypes=SINGLE_AND_DOUBLE)
+    table.add("col2im", vision.col2im, dtypes=SINGLE_AND_DOUBLE)
