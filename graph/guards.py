@@ -27,7 +27,9 @@ __all__ = ["Watch", "has_state"]
 
 #: What differs from call to call, or does something besides returning a value.
 _IMPURE = frozenset({id(function) for function in (builtins.print, builtins.input, builtins.open)})
-_IMPURE_MODULES = ("time", "random", "_random", "secrets", "posix", "numpy.random", "datetime")
+_IMPURE_MODULES = (
+    "time", "random", "_random", "secrets", "posix", "numpy.random", "datetime", "_warnings",
+)  # fmt: skip
 
 
 class Watch(State):

@@ -52,6 +52,7 @@ class Training:
         self.graph = graph
         self.mode = mode
         self.joint: Joint = join(graph, inputs)
+        self.needing = [number for number, tensor in enumerate(inputs) if tensor.requires_grad]
         self.forward: Program | None = None
         self.backward: dict[Any, Program] = {}
         random = {v.device for node in graph.nodes if node.op.random for v in node.outputs}
@@ -102,7 +103,7 @@ class Training:
         node = CompiledNode()
         joint = self.joint
         outputs = [returned[value] for value in joint.wanted]
-        needing = [tensor for tensor in inputs if tensor.requires_grad]
+        needing = [inputs[number] for number in self.needing]
         node.begin(
             tuple([edge_of(tensor) for tensor in needing]), outputs[0]._key, outputs[0]._shape
         )
