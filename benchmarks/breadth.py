@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from . import database, harness
+from . import breadth_causes, database, harness
 from .database import Arguments, Operator
 
 SIZES = {"small": 0, "1e4": 10_000, "1e6": 1_000_000}
@@ -347,7 +347,10 @@ def page(cells: Sequence[Cell], about: str) -> str:
         f"Numbers that differ from torch's: {', '.join(told) or 'none'}.",
         f"Not timed, since one of the libraries refuses the sample: {', '.join(failed) or 'none'}.",
     ]
-    parts = [legend, "\n".join(summary(timed)), "Worst first:", "\n".join(worst(timed)), *notes]
+    parts = [legend, "\n".join(summary(timed)), "Worst first:", "\n".join(worst(timed))]
+    if explained := breadth_causes.causes(timed):
+        parts += [f"Small calls above {breadth_causes.LIMIT}, by cause:", "\n".join(explained)]
+    parts += notes
     return "\n\n".join(parts)
 
 
