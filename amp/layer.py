@@ -137,8 +137,9 @@ def _cast(tensor: Any, dtype: DType) -> Tensor:
         and dtype is not float32
         and tensor.dtype is float32
         and tensor.requires_grad
-        and tensor.is_leaf
         and not tensor._is_view()
+        # Of a leaf; `is_leaf` would end captures, as the program's own look does.
+        and tensor._node is None
     ):
         return tensor.to(dtype)
     key = id(tensor), dtype, recording.enabled

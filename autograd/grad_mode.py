@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 
 from tensorplug.core.contexts import Context
-from tensorplug.core.dispatch.counts import count_grad_disabled
+from tensorplug.core.dispatch.counts import count_grad_disabled, count_inference
 from tensorplug.core.dispatch.layers import recording
 
 P = ParamSpec("P")
@@ -26,6 +26,8 @@ class _Mode(Context):
         count_grad_disabled()
         changes: dict[str, Any] = {"enabled": self.enabled}
         if self.inference is not None:
+            if self.inference:
+                count_inference()
             changes["inference"] = self.inference
         return changes
 

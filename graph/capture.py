@@ -125,6 +125,7 @@ class Recorder(Memory, Layer):
         self.defaults = get_default_dtype(), default_device()
         # Within a call that becomes a node, what is called is its own affair.
         self.inside = False
+        self.noting = False
         self.reads: list[str] = []
 
     # --- what goes in ---
@@ -148,12 +149,22 @@ class Recorder(Memory, Layer):
 
     # --- calls ---
 
+    def is_busy(self) -> bool:
+        """Return whether an op runs, or the recorder itself, rather than the program."""
+        return self.inside or self.noting
+
     def __call__(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
     ) -> Any:
         """Pass a call on and note it."""
-        if self.inside or self.ended is not None:
+        if self.inside:
             return proceed(*args, **kwargs)
+        if self.ended is not None:
+            self.inside = True
+            try:
+                return proceed(*args, **kwargs)
+            finally:
+                self.inside = False
         if op.kind == "composite" and op.inplace_of is None and not self.level(op, args, kwargs):
             with self.active():
                 return self._taken_apart(op, args, dict(kwargs))
@@ -164,12 +175,15 @@ class Recorder(Memory, Layer):
             result = proceed(*args, **kwargs)
         finally:
             self.inside = False
+        self.noting = True
         try:
             self._noted(op, args, kwargs, result, before)
         except Uncapturable as error:
             self._end(error)
         except Exception as error:  # the program itself runs
             self._end(Uncapturable(f"{op.name}() is not captured: {error}", source_line()))
+        finally:
+            self.noting = False
         return result
 
     def _noted(

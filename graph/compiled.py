@@ -89,13 +89,19 @@ class Compiled:
     """A function that runs as captured graphs; what :func:`compile` returns of a function."""
 
     def __init__(
-        self, function: Callable[..., Any], fullgraph: bool, dynamic: bool | None, enabled: bool
+        self,
+        function: Callable[..., Any],
+        fullgraph: bool,
+        dynamic: bool | None,
+        enabled: bool,
+        mode: str = "default",
     ) -> None:
         functools.update_wrapper(self, function, updated=())
         self._function = function
         self._fullgraph = fullgraph
         self._dynamic = Dynamic(dynamic)
         self._enabled = enabled
+        self._mode = mode
         self._entries: dict[Any, list[Entry]] = {}
         self._eager: dict[Any, Break] = {}
         # How often calls of a kind changed Python state: what is set up in the first ones stays then.
@@ -172,7 +178,8 @@ class Compiled:
             owner = getattr(self._function, "__self__", self._function)
             modules = children(owner) if isinstance(owner, Module) else outermost(self._reached)
             self._parts = Parts(
-                modules, lambda forward: Compiled(forward, False, self._dynamic.wanted, True)
+                modules,
+                lambda forward: Compiled(forward, False, self._dynamic.wanted, True, self._mode),
             )
         with self._parts.running():
             return self._function(*args, **kwargs)
@@ -196,7 +203,7 @@ class Compiled:
                 recorder.add_state(value)
                 watch.add(value, "an argument")
         before = modes()
-        with watch.watching(lambda: recorder.inside), recorder.active():
+        with watch.watching(recorder.is_busy), recorder.active():
             result = function(*args, **kwargs)
         self._captures += 1
         given.settle()
@@ -265,7 +272,7 @@ class Compiled:
         memory = memory_of(values_in(graph.result), views)
         known = {id(tensor) for tensor in graph.state.values()} | set(watch.tensors)
         fixed = {n: tensor for n, tensor in enumerate(tensors) if id(tensor) in known}
-        return Entry(graph, watch, tree, same, shared, memory, fixed)
+        return Entry(graph, watch, tree, same, shared, memory, fixed, self._mode)
 
     def explain(self) -> Explanation:
         """Return what was captured so far, and what was not, and why."""

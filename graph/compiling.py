@@ -54,7 +54,8 @@ class OptimizedModule(Module):
 
     def __reduce__(self) -> Any:
         compiled: Compiled = self.__dict__["_compiled"]
-        return _compiled_again, (self._orig_mod, compiled._fullgraph, compiled._dynamic.wanted)
+        options = compiled._fullgraph, compiled._dynamic.wanted, compiled._mode
+        return _compiled_again, (self._orig_mod, *options)
 
     def __deepcopy__(self, memo: Any) -> Any:
         import copy
@@ -63,8 +64,10 @@ class OptimizedModule(Module):
         return made(copy.deepcopy(module, memo), *options)
 
 
-def _compiled_again(module: Module, fullgraph: bool, dynamic: bool | None) -> OptimizedModule:
-    return OptimizedModule(module, Compiled(module, fullgraph, dynamic, True))
+def _compiled_again(
+    module: Module, fullgraph: bool, dynamic: bool | None, mode: str = "default"
+) -> OptimizedModule:
+    return OptimizedModule(module, Compiled(module, fullgraph, dynamic, True, mode))
 
 
 @overload
@@ -103,9 +106,12 @@ def compile(
     dynamic : bool, optional
         False to count a graph for each size; by default sizes become symbols with the second one.
     backend : str or callable
-        "default", or "eager" for the program itself. Of torch's, "inductor", "aot_eager" and "cudagraphs" are
-        the default one.
-    mode, options
+        "default", or "eager" for the program itself. Of torch's, "inductor" and "aot_eager" are the default
+        one, and "cudagraphs" is that with `mode="reduce-overhead"`.
+    mode : str, optional
+        One of torch's; the fusers of plugins learn it. With "reduce-overhead" or "max-autotune" a device
+        whose plugin can do so queues its kernels all at once, as "cuda" does in CUDA graphs.
+    options
         Accepted as torch has them; they change nothing.
     disable : bool
         Return what runs the program itself.
@@ -113,7 +119,7 @@ def compile(
     Raises
     ------
     ValueError
-        If the backend is not known.
+        If the backend or the mode is not known.
 
     Notes
     -----
@@ -144,16 +150,25 @@ def compile(
             f"compile(): the backend is one of {', '.join(_BACKENDS)}, got {backend!r}; what runs fused "
             "regions comes from plugins"
         )
+    mode = mode or ("reduce-overhead" if backend == "cudagraphs" else "default")
+    if mode not in _MODES:
+        raise ValueError(f"compile(): the mode is one of {', '.join(_MODES)}, got {mode!r}")
     if model is None:
         return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, disable=disable
+            compile,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            disable=disable,
         )
     if isinstance(model, (Compiled, OptimizedModule)):
         return model
     if not callable(model):
         raise TypeError(f"compile() takes a function or a module, got {type(model).__name__}")
-    compiled = Compiled(model, fullgraph, dynamic, not disable and backend != "eager")
+    compiled = Compiled(model, fullgraph, dynamic, not disable and backend != "eager", mode)
     return OptimizedModule(model, compiled) if isinstance(model, Module) else compiled
 
 
 _BACKENDS = ("default", "eager", "inductor", "aot_eager", "cudagraphs")
+_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")

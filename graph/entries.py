@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from operator import is_
 from typing import Any
 
 from tensorplug.autograd.grad_mode import enable_grad, no_grad
@@ -42,8 +41,10 @@ class Entry:
         shared: dict[Value, int],
         memory: frozenset[str],
         fixed: dict[int, Any],
+        mode: str,
     ) -> None:
         self.graph = graph
+        self.mode = mode
         self.watch = watch
         self.tree = tree
         self.leaves = list(graph.result)
@@ -72,39 +73,38 @@ class Entry:
         self.state = list(graph.state.values())
         self.arrays = [tensor._array for tensor in self.state]
         self.kinds = [(tensor._key, tensor._shape) for tensor in self.state]
+        # Storages come to be when views are made; None holds for no tensor yet.
+        self.storages: list[Any] = [...] * len(self.state)
+        self.memory_of_state: frozenset[int] = frozenset()
+        # For each input of the graph its state, None of arguments; and what it makes.
+        self.given = [graph.state.get(value.name) for value in graph.inputs]
+        self.outputs = graph.outputs()
 
     def holds(self, tensors: list[Any]) -> bool:
         """Return whether state is as it was when the graph was captured, and no argument is state."""
-        if any([tensors[number] is not tensor for number, tensor in self.fixed.items()]):
+        for number, tensor in self.fixed.items():
+            if tensors[number] is not tensor:
+                return False
+        if not _as_known(self.state, self.arrays, self.storages) and not self._has():
             return False
-        given: list[Any] = []
-        for number, tensor in enumerate(tensors):
-            if number not in self.fixed:
-                given += (tensor._array, tensor._storage)
-        memory = set(map(id, given)) - {id(None)}
-        arrays = [tensor._array for tensor in self.state]
-        if not (
-            memory.isdisjoint(map(id, arrays))
-            and memory.isdisjoint([id(tensor._storage) for tensor in self.state])
-        ):
-            return False
-        return self._has(arrays) and not self.watch.changed()
+        return _apart(tensors, self.fixed, self.memory_of_state) and not self.watch.changed()
 
-    def _has(self, arrays: list[Any]) -> bool:
+    def _has(self) -> bool:
         """Return whether state has memory of the kind that it had; which memory it is may change."""
-        if all(map(is_, arrays, self.arrays)):
-            return True
-        self.program = None
         for number, (tensor, (key, shape)) in enumerate(zip(self.state, self.kinds, strict=True)):
-            if arrays[number] is not self.arrays[number]:
+            array = tensor._array
+            if array is not self.arrays[number]:
+                self.program = None
                 strides = key.runtime.strides
                 if (
                     tensor._key is not key
                     or tensor._shape != shape
-                    or strides(arrays[number]) != strides(self.arrays[number])
+                    or strides(array) != strides(self.arrays[number])
                 ):
                     return False
-                self.arrays[number] = arrays[number]
+                self.arrays[number] = array
+        self.storages = [tensor._storage for tensor in self.state]
+        self.memory_of_state = frozenset(map(id, (*self.arrays, *self.storages))) - {id(None)}
         return True
 
     def run(self, tensors: list[Any], recorded: bool) -> Any:
@@ -115,10 +115,9 @@ class Entry:
         Unexpected
             If the data is such that the program would do something else.
         """
-        graph = self.graph
         self.before = [going_on(generator_of(device)) for device in self.devices]
         given = iter(tensors)
-        inputs = [next(given) if v.kind == "input" else graph.state[v.name] for v in graph.inputs]
+        inputs = [next(given) if tensor is None else tensor for tensor in self.given]
         if recorded:
             needing = tuple([tensor.requires_grad for tensor in inputs])
             if True in needing:
@@ -167,7 +166,7 @@ class Entry:
         alone = len(set(self.shared.values())) == len(self.shared)
         if alone and not any([target.requires_grad for target in self._targets(inputs)]):
             try:
-                made = Training(self.graph, inputs)
+                made = Training(self.graph, inputs, self.mode)
             except NothingRecorded:
                 made = False
             except Uncapturable as error:
@@ -184,7 +183,7 @@ class Entry:
         streams = training.streams()
         arrays, saved = training.run(inputs)
         returned: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
-        for value, array in zip(graph.outputs(), arrays, strict=True):
+        for value, array in zip(self.outputs, arrays, strict=True):
             if value not in returned:
                 key = dispatch_key(value.device, value.dtype)
                 returned[value] = new_tensor(array, key, tuple(array.shape))
@@ -219,7 +218,7 @@ class Entry:
             given = self._with_state(inputs)
             frozen = frozenset(self.inference.state) - self.shown
             frozen = frozen if self.written < _REWRITTEN else frozenset()
-            self.program, made = lower(self.inference, given, frozen)
+            self.program, made = lower(self.inference, given, self.mode, frozen)
             folded += [given[place] for place in self.program.state]
             self.folded = [(tensor, version_of(tensor)) for tensor in folded]
             self._watch([tensor._array for tensor in folded])
@@ -229,16 +228,15 @@ class Entry:
         program = self.program
         graph = self.graph
         returned: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
-        outputs = graph.outputs()
         storages: dict[int, Storage] = {}
-        for value, place, array in zip(outputs, program.outputs, arrays, strict=True):
+        for value, place, array in zip(self.outputs, program.outputs, arrays, strict=True):
             if value in returned:
                 continue
             made = returned[value] = new_tensor(array, program.keys[place], tuple(array.shape))
             group = self.shared.get(value)
             if group is not None:
                 made._storage = storages.setdefault(group, Storage(0))
-            if dispatch_state.grad_disabled:
+            if dispatch_state.inference:
                 dispatch_state.gradient.mark_if_inference(made)
         return self._written(returned, inputs)
 
@@ -255,6 +253,23 @@ class Entry:
         known = dict(zip([v.name for v in self.graph.inputs], inputs, strict=True))
         state = self.inference.state
         return [known[v.name] if v.name in known else state[v.name] for v in self.inference.inputs]
+
+
+def _as_known(tensors: list[Any], arrays: list[Any], storages: list[Any]) -> bool:
+    """Return whether tensors have the memory that they had."""
+    for number, tensor in enumerate(tensors):
+        if tensor._array is not arrays[number] or tensor._storage is not storages[number]:
+            return False
+    return True
+
+
+def _apart(tensors: list[Any], fixed: dict[int, Any], memory: frozenset[int]) -> bool:
+    """Return whether no argument, but for what is state, shows memory with one of some ids."""
+    for number, tensor in enumerate(tensors):
+        storage = tensor._storage
+        if number not in fixed and (id(tensor._array) in memory or id(storage) in memory):
+            return False
+    return True
 
 
 def _unusual(tensor: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.plugins import fusers, manager
 from tensorplug.core.plugins.fusers import (
+    FUSED,
     ArrayFacts,
     FusedCall,
     Fuser,
@@ -22,7 +23,7 @@ from tensorplug.core.plugins.fusers import (
 )
 
 if TYPE_CHECKING:
-    from .program import KernelStep, Program
+    from .program import CallStep, KernelStep, Program
 
 __all__ = ["FusedStep", "fuse"]
 
@@ -34,20 +35,22 @@ class FusedStep:
     ----------
     fuser : Fuser
         What compiled it.
-    steps : list of KernelStep
+    steps : list of KernelStep and FusedStep
         What it does.
     inputs, out : list of int
         The places of what goes in and comes out.
+    call : callable or None
+        What the fuser made; None once it has failed.
     """
 
-    __slots__ = ("_call", "_plugin", "fuser", "inputs", "out", "steps")
+    __slots__ = ("_plugin", "call", "fuser", "inputs", "out", "steps")
 
     def __init__(
         self,
         fuser: Fuser,
         plugin: str,
         call: FusedCall,
-        steps: list[KernelStep],
+        steps: list[KernelStep | FusedStep],
         inputs: list[int],
         out: list[int],
     ) -> None:
@@ -55,14 +58,14 @@ class FusedStep:
         self.steps = steps
         self.inputs = inputs
         self.out = out
-        self._call: FusedCall | None = call
+        self.call: FusedCall | None = call
         self._plugin = plugin
 
     def run(self, values: list[Any], keys: list[DispatchKey]) -> None:
         """Run them."""
-        if self._call is not None:
+        if self.call is not None:
             try:
-                results = self._call([values[place] for place in self.inputs])
+                results = self.call([values[place] for place in self.inputs])
                 if results is not None:
                     for place, array in zip(self.out, results, strict=True):
                         values[place] = array
@@ -76,9 +79,9 @@ class FusedStep:
 
     def fits(self, values: Sequence[Any], keys: list[DispatchKey]) -> bool:
         """Run it once, and return whether it makes arrays like those that its steps made."""
-        assert self._call is not None
+        assert self.call is not None
         try:
-            results = self._call([values[place] for place in self.inputs])
+            results = self.call([values[place] for place in self.inputs])
             if results is None:
                 return True
             for place, array in zip(self.out, results, strict=True):
@@ -90,7 +93,7 @@ class FusedStep:
 
     def give_up(self, error: Exception) -> None:
         """Set the fuser aside: from now on the steps run."""
-        self._call = None
+        self.call = None
         fusers.quarantine(self.fuser, self._plugin, error)
 
     def places(self) -> list[int]:
@@ -109,7 +112,11 @@ def _check(array: Any, like: Any, key: DispatchKey) -> None:
 
 
 def fuse(
-    program: Program, arrays: Sequence[Any], strides: Sequence[Any], state: Iterable[int]
+    program: Program,
+    arrays: Sequence[Any],
+    strides: Sequence[Any],
+    state: Iterable[int],
+    mode: str,
 ) -> set[int]:
     """Put fused steps in the place of others; return the places of the state whose values are in them.
 
@@ -123,6 +130,8 @@ def fuse(
         Their shapes and strides.
     state : iterable of int
         The places of constants, and of state.
+    mode : str
+        What `tp.compile` was told.
     """
     from .program import KernelStep
 
@@ -132,7 +141,8 @@ def fuse(
         for fuser, record in manager.fusers_of(type_):
             steps = program.steps.copy()
             try:
-                _ask(fuser, record.label, type_, program, arrays, strides, frozenset(state), read)
+                shown = _shown(program, type_, arrays, strides, frozenset(state), mode)
+                _ask(fuser, record.label, shown, program, arrays, read)
             except Exception as error:
                 fusers.quarantine(fuser, record.label, error)
             if fusers.is_quarantined(fuser):
@@ -143,14 +153,11 @@ def fuse(
 def _ask(
     fuser: Fuser,
     plugin: str,
-    type_: str,
+    shown: FusionProgram,
     program: Program,
     arrays: Sequence[Any],
-    strides: Sequence[Any],
-    state: frozenset[int],
     read: set[int],
 ) -> None:
-    shown = _shown(program, type_, arrays, strides, state)
     for region in sorted(fuser.regions(shown), key=lambda region: -region.gain):
         numbers = sorted(set(region.steps))
         if not numbers or not shown.free.issuperset(numbers):
@@ -182,27 +189,32 @@ def _shown(
     arrays: Sequence[Any],
     strides: Sequence[Any],
     state: frozenset[int],
+    mode: str,
 ) -> FusionProgram:
     """Return the program as fusers see it."""
-    from .program import KernelStep
-
-    steps = [
-        _step(step) if isinstance(step, KernelStep) and step.key.device.type == type_ else None
-        for step in program.steps
-    ]
+    steps = [_step(step, type_) for step in program.steps]
     facts = [
         ArrayFacts(tuple(shape), tuple(steps_), key.dtype, place in state)
         for place, ((shape, steps_), key) in enumerate(zip(strides, program.keys, strict=True))
     ]
     values = {place: arrays[place] for place in state}
-    shown = FusionProgram(steps, facts, frozenset(program.outputs), values)
-    for step in program.steps:  # what others use has to be made, too
-        if not isinstance(step, KernelStep):
+    shown = FusionProgram(steps, facts, frozenset(program.outputs), values, mode=mode)
+    for step, known in zip(program.steps, steps, strict=True):
+        if known is None:  # what others use has to be made, too
             shown.results |= frozenset(step.places())
     return shown
 
 
-def _step(step: KernelStep) -> FusionStep:
+def _step(step: KernelStep | CallStep | FusedStep, type_: str) -> FusionStep | None:
+    from .program import KernelStep
+
+    if isinstance(step, FusedStep):
+        if step.call is None or step.fuser.device_type != type_:
+            return None
+        operands = [Operand(place) for place in step.inputs]
+        return FusionStep(FUSED, step.call, (operands,), tuple(step.inputs), tuple(step.out), False)
+    if not isinstance(step, KernelStep) or step.key.device.type != type_:
+        return None
     arguments = list(step.template)
     for index, place in step.slots:
         if type(place) is int:

@@ -17,6 +17,7 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from tensorplug.core.contexts import Block, Steps
+from tensorplug.core.device.runtime import DeviceRuntime
 from tensorplug.nn import Module
 from tensorplug.nn.hooks import global_hooks
 
@@ -26,7 +27,9 @@ __all__ = ["Watch", "has_state"]
 
 #: What differs from call to call, or does something besides returning a value.
 _IMPURE = frozenset({id(function) for function in (builtins.print, builtins.input, builtins.open)})
-_IMPURE_MODULES = ("time", "random", "_random", "secrets", "posix", "numpy.random", "datetime")
+_IMPURE_MODULES = (
+    "time", "random", "_random", "secrets", "posix", "numpy.random", "datetime", "_warnings",
+)  # fmt: skip
 
 
 class Watch(State):
@@ -85,25 +88,34 @@ class Watch(State):
             if isinstance(value, ModuleType):
                 self._module(value, code)
 
-    def _module(self, module: ModuleType, code: CodeType) -> None:
-        """Keep the names of a module that a function uses."""
+    def _module(self, module: ModuleType, code: CodeType, *above: ModuleType) -> None:
+        """Keep the names of a module that a function uses, and of modules in it."""
         table = vars(module)
         for used in code.co_names:
             if used in table:
                 value = self.name(table, used)
                 if isinstance(value, ModuleType):
-                    if value is not module:
-                        self._module(value, code)
+                    if value is not module and value not in above:
+                        self._module(value, code, *above, module)
                 else:
                     self.add(value, used)
 
     def watching(self, in_op: Callable[[], bool]) -> Block:
-        """See which functions are called within a ``with`` block, but not those that ops call."""
+        """See which functions are called within a ``with`` block, but not those that ops or devices call."""
+        device: FrameType | None = None  # the method of a device's runtime that runs
 
         def profile(frame: FrameType, event: str, arg: Any) -> None:
+            nonlocal device
+            if device is not None:
+                if event == "return" and frame is device:
+                    device = None
+                return
             if in_op():
                 return
             if event == "call":
+                if isinstance(frame.f_locals.get("self"), DeviceRuntime):
+                    device = frame
+                    return
                 self._function(frame)
             elif event == "c_call":
                 name = frame.f_globals.get("__name__") or ""

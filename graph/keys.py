@@ -40,13 +40,14 @@ def key_of(value: Any, tensors: list[Any]) -> Any:
             if share(value, other):
                 raise Unknown("two arguments show the same memory")
         tensors.append(value)
-        key, array, shape = value._key, value._array, value._shape
+        tensor = value
+        key, array, shape = tensor._key, tensor._array, tensor._shape
         runtime = key.runtime
         # Along a size of 1 steps may be any.
         plain = 1 not in shape and runtime.is_contiguous(array)
         layout = None if plain else runtime.strides(array)
         own = tuple([(name, key_of(item, tensors)) for name, item in vars(value).items()])
-        return (kind, key, shape, layout, value.requires_grad, *own)
+        return (kind, key, shape, layout, tensor.requires_grad, *own)
     if kind in _HASHABLE:
         return (kind, repr(value) if kind is float or kind is complex else value)
     if kind is tuple or kind is list:

@@ -187,7 +187,7 @@ def _of_one_key(values: Any, key: DispatchKey, mixed: bool) -> bool:
 
 
 def lower(
-    graph: Graph, inputs: list[Any], frozen: frozenset[str] = frozenset()
+    graph: Graph, inputs: list[Any], mode: str, frozen: frozenset[str] = frozenset()
 ) -> tuple[Program, list[Any]]:
     """Return the program of a graph for tensors like these, and what the graph makes of these.
 
@@ -197,6 +197,8 @@ def lower(
         Its values to be returned are :meth:`Graph.outputs`.
     inputs : list of Tensor
         One for each of the graph's inputs, state too.
+    mode : str
+        What `tp.compile` was told, for the fusers.
     frozen : frozenset of str
         The names of state whose values may be in the program, which then holds until that is written.
     """
@@ -219,7 +221,7 @@ def lower(
         }
         _fold(tracer, state)
         constants = {*state, *program.constants}
-        program.state |= fuse(program, tracer.arrays, tracer.strides, constants) & state
+        program.state |= fuse(program, tracer.arrays, tracer.strides, constants, mode) & state
     _settle(tracer)
     return program, [tensors[value] for value in graph.outputs()]
 

@@ -10,18 +10,17 @@ stay eager.
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 import weakref
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
-from itertools import chain
 from operator import attrgetter, is_
 from types import (
     BuiltinFunctionType,
     CellType,
     FunctionType,
-    MappingProxyType,
     MemberDescriptorType,
     MethodType,
     MethodWrapperType,
@@ -34,6 +33,8 @@ from tensorplug.core.device.dtypes import DType
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Module
 
+from .comparing import ATOMS, MAPPINGS, alike, holds_same
+
 __all__ = ["State", "has_state", "is_foreign", "is_standard"]
 
 LIBRARY = __name__.partition(".")[0] + "."
@@ -41,15 +42,12 @@ LIBRARY = __name__.partition(".")[0] + "."
 LIMIT = 20_000
 _STANDARD = sys.stdlib_module_names
 _MISSING = object()
-#: Of these an equal one serves as well.
-_ATOMS: frozenset[Any] = frozenset((int, float, complex, bool, str, bytes, type(None), range))
 #: What no program looks into, or holds nothing that changes.
 _CLOSED: tuple[type, ...] = (
-    *_ATOMS, TensorBase, Device, DType, type(...), type(NotImplemented), MemberDescriptorType,
+    *ATOMS, TensorBase, Device, DType, type(...), type(NotImplemented), MemberDescriptorType,
     weakref.CallableProxyType, weakref.ProxyType,
 )  # fmt: skip
 _SEQUENCES = (list, tuple, set, frozenset, deque)
-_MAPPINGS = (dict, MappingProxyType)
 #: Modules of Python's whose objects hold nothing that changes, or nothing that programs look at.
 _SETTLED = frozenset(
     ("builtins", "datetime", "decimal", "enum", "fractions", "pathlib", "re", "typing", "uuid", "abc",
@@ -87,7 +85,7 @@ class State:
         self._of_functions: tuple[list[Any], ...] = ([], [], [], [])
         # Containers, and what makes them quick to compare, all at once.
         self._containers: list[_Record] = []
-        self._quick: tuple[Any, ...] | None = None
+        self._quick: tuple[list[Any], list[int], list[Any]] | None = None
         # Objects with attributes, whose class may be set anew.
         self._objects: list[Any] = []
         self._classes: list[type] = []
@@ -135,7 +133,7 @@ class State:
     def _kept(self, value: Any, label: str) -> list[tuple[Any, str]]:
         """Keep one object; return what it leads to."""
         found: list[tuple[Any, str]] = []
-        if isinstance(value, _MAPPINGS):
+        if isinstance(value, MAPPINGS):
             held = _of_mapping(value)
             self._containers.append((value, _of_mapping, held, label))
             found += [(item, f"{label}[{key!r}]") for key, item in zip(*_halves(held), strict=True)]
@@ -175,6 +173,8 @@ class State:
         elif isinstance(value, functools.cached_property):
             found.append((value.func, label))
         elif isinstance(value, functools._lru_cache_wrapper):
+            held = self._keep(value, label, _of_cache)
+            found += [(item, label) for item in held if isinstance(item, TensorBase)]
             found.append((value.__wrapped__, label))
         elif isinstance(value, type):
             found += self._of_class(value)
@@ -253,7 +253,7 @@ class State:
             if not self._as_held():
                 for number, (value, read, held, label) in enumerate(self._containers):
                     now = read(value)
-                    if not _alike(now, held):
+                    if not alike(now, held):
                         return label
                     self._containers[number] = (value, read, now, label)
                 self._quick = None
@@ -264,11 +264,11 @@ class State:
             if not self._functions_as_held():
                 return "a function"
             for value, read, held, label in self._records:
-                if not _alike(read(value), held):
+                if not alike(read(value), held):
                     return label
             for table, name, value in self._names:
                 now = table.get(name, _MISSING)
-                if now is not value and not _alike([now], [value]):
+                if now is not value and not alike([now], [value]):
                     return name
         except Exception as error:  # what is read may be of any class
             return f"what cannot be compared: {error}"
@@ -284,26 +284,17 @@ class State:
         )
 
     def _as_held(self) -> bool:
-        """Return whether all containers hold the very objects that they held: one loop, in C."""
+        """Return whether all containers hold the very objects that they held."""
         if self._quick is None:
-            filled = [record for record in self._containers if record[2]]
             self._quick = (
                 [value for value, *_ in self._containers],
                 [
                     len(held) >> (read is _of_mapping)  # keys and values
                     for _, read, held, _ in self._containers
                 ],
-                [
-                    view
-                    for value, read, *_ in filled
-                    for view in ((value, value.values()) if read is _of_mapping else (value,))
-                ],
-                [item for _, _, held, _ in filled for item in held],
+                [item for _, _, held, _ in self._containers for item in held],
             )
-        containers, lengths, views, held = self._quick
-        return [*map(len, containers)] == lengths and all(
-            map(is_, chain.from_iterable(views), held)
-        )
+        return holds_same(*self._quick)
 
 
 def has_state(value: Any) -> bool:
@@ -342,16 +333,6 @@ def is_foreign(module: str) -> bool:
     return module.startswith(LIBRARY) or is_standard(module)
 
 
-def _alike(now: list[Any], held: list[Any]) -> bool:
-    """Return whether lists hold the same objects, or equal numbers and strings."""
-    return len(now) == len(held) and all(
-        [
-            a is b or (type(a) is type(b) and type(a) in _ATOMS and repr(a) == repr(b))
-            for a, b in zip(now, held, strict=True)
-        ]
-    )
-
-
 def _last_name(label: str) -> str:
     """Return the name at the end of a label; "" if that is an index."""
     if label.endswith("']"):
@@ -372,6 +353,13 @@ def _table_of(value: Any) -> Any:
 
 def _of_mapping(mapping: Any) -> list[Any]:
     return [*mapping, *mapping.values()]
+
+
+def _of_cache(function: Any) -> list[Any]:
+    """Return what a cached function keeps, in an order that does not tell of its last calls."""
+    found = gc.get_referents(function)
+    found += [item for table in found if type(table) is dict for item in table.values()]
+    return sorted(found, key=id)
 
 
 def _halves(held: list[Any]) -> tuple[list[Any], list[Any]]:

@@ -39,6 +39,8 @@ class Training:
         What was captured of the program.
     inputs : list of Tensor
         One for each input of the graph.
+    mode : str
+        What `tp.compile` was told.
 
     Raises
     ------
@@ -46,9 +48,11 @@ class Training:
         As :func:`~.joint.join` does.
     """
 
-    def __init__(self, graph: Graph, inputs: list[Any]) -> None:
+    def __init__(self, graph: Graph, inputs: list[Any], mode: str) -> None:
         self.graph = graph
+        self.mode = mode
         self.joint: Joint = join(graph, inputs)
+        self.needing = [number for number, tensor in enumerate(inputs) if tensor.requires_grad]
         self.forward: Program | None = None
         self.backward: dict[Any, Program] = {}
         random = {v.device for node in graph.nodes if node.op.random for v in node.outputs}
@@ -57,7 +61,7 @@ class Training:
     def run(self, inputs: list[Any]) -> tuple[list[Any], list[Any]]:
         """Return the arrays of the graph's outputs and of what is saved."""
         if self.forward is None or not self.forward.current:
-            self.forward, made = lower(self.joint.forward, inputs)
+            self.forward, made = lower(self.joint.forward, inputs, self.mode)
             arrays = [tensor._array for tensor in made]
         else:
             arrays = self.forward.run([tensor._array for tensor in inputs])
@@ -79,7 +83,7 @@ class Training:
                 new_tensor(array, dispatch_key(value.device, value.dtype), tuple(array.shape))
                 for array, value in zip([*saved, *given], values, strict=True)
             ]
-            program, made = lower(self.joint.backward, tensors)
+            program, made = lower(self.joint.backward, tensors, self.mode)
             if len(self.backward) < _LAYOUTS:
                 self.backward[layout] = program
             arrays, fresh = [tensor._array for tensor in made], [False] * len(made)
@@ -99,7 +103,7 @@ class Training:
         node = CompiledNode()
         joint = self.joint
         outputs = [returned[value] for value in joint.wanted]
-        needing = [tensor for tensor in inputs if tensor.requires_grad]
+        needing = [inputs[number] for number in self.needing]
         node.begin(
             tuple([edge_of(tensor) for tensor in needing]), outputs[0]._key, outputs[0]._shape
         )

@@ -55,6 +55,7 @@ from tensorplug.core.errors import (
 from tensorplug.core.ops.rules import check_tensor, elementwise
 from tensorplug.core.plugins import API_VERSION, GROUP, hookimpl
 from tensorplug.core.plugins.fusers import (
+    FUSED,
     ArrayFacts,
     FusedCall,
     Fuser,
@@ -96,6 +97,7 @@ __all__ = [
     "COMPLEXES",
     "FLOAT8",
     "FLOATS",
+    "FUSED",
     "GROUP",
     "INTEGRAL",
     "Advice",

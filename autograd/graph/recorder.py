@@ -232,7 +232,7 @@ class Recorder(GradientLayer):
         """Mark what was made in inference mode."""
         if recording.inference:
             mark_inference(output)
-        elif recording.counted is not None and recording.counted.grad_disabled:
+        else:
             settle()
 
     def record_view(
@@ -241,7 +241,12 @@ class Recorder(GradientLayer):
         """Make a view, and record it if its source requires grad."""
         enabled = True
         if dispatch_state.grad_disabled:
-            if recording.inference and source._extra is not None and source._extra.inference:
+            if (
+                dispatch_state.inference
+                and recording.inference
+                and source._extra is not None
+                and source._extra.inference
+            ):
                 mark_inference(output)
                 return
             enabled = recording_on()

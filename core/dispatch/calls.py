@@ -87,7 +87,7 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
         state |= tensor._state
     if state and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
         dispatch_state.gradient.record_cached(op, cached, args, output)
-    if dispatch_state.grad_disabled:
+    if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(output)
     return output
 
@@ -202,7 +202,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
                     kwargs = _respelled(op, renamed, kwargs)
                 if "out" in kwargs:
                     return general(op, args, kwargs)
-            if dispatch_state.layers_active and dispatch_state.intercepts(args, kwargs):
+            if dispatch_state.layers_active and dispatch_state.takes_over(args, kwargs):
                 return general(op, args, kwargs)
             try:
                 if op.view:
@@ -233,7 +233,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 kwargs = _respelled(op, renamed, kwargs)
             if "out" in kwargs:
                 return general(op, args, kwargs)
-        if dispatch_state.layers_active and dispatch_state.intercepts(args, kwargs):
+        if dispatch_state.layers_active and dispatch_state.takes_over(args, kwargs):
             return general(op, args, kwargs)
         try:
             if op.view:  # whether memory can be shown in a shape depends on more than shapes

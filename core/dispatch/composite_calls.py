@@ -106,7 +106,7 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
     output = _finished(op, cached, array)
     if tracked:
         dispatch_state.gradient.record_cached(op, cached, given, output)
-    if dispatch_state.grad_disabled:
+    if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(output)
     return output
 
@@ -159,7 +159,7 @@ def _outputs_of_cached(op: Op, cached: CachedCall, arrays: Any) -> Any:
         output._storage = None
         output._extra = None
         output._view = None
-        if dispatch_state.grad_disabled:
+        if dispatch_state.inference:
             dispatch_state.gradient.mark_if_inference(output)
         found.append(output)
     named: Any = op.named
@@ -216,7 +216,7 @@ def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[s
     output = _finished(op, cached, array)
     if tracked:
         dispatch_state.gradient.record_listed(op, cached, tensors, output)
-    if dispatch_state.grad_disabled:
+    if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(output)
     return output
 
@@ -457,7 +457,7 @@ def _output(key: DispatchKey, array: Any) -> Any:
     if type(array) is not key.array_type:
         array = key.as_array(array)
     output = wrap(array, key.with_dtype(key.runtime.dtype(array)))
-    if dispatch_state.grad_disabled:
+    if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(output)
     return output
 

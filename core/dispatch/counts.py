@@ -17,15 +17,17 @@ from .state import dispatch_state
 class Counted:
     """Which counts a thread has gone into; they go with it."""
 
-    __slots__ = ("grad_disabled", "layers", "preferences")
+    __slots__ = ("grad_disabled", "inference", "layers", "preferences")
 
     def __init__(self) -> None:
         self.grad_disabled = False
+        self.inference = False
         self.layers = False
         self.preferences = False
 
     def __del__(self) -> None:
         dispatch_state.grad_disabled -= self.grad_disabled
+        dispatch_state.inference -= self.inference
         dispatch_state.layers_active -= self.layers + self.preferences
         dispatch_state.preferences -= self.preferences
 
@@ -43,6 +45,14 @@ def count_grad_disabled() -> None:
     if not counted.grad_disabled:
         dispatch_state.grad_disabled += 1
         counted.grad_disabled = True
+
+
+def count_inference() -> None:
+    """Have calls ask this thread whether what they make is an inference tensor."""
+    counted = _counted()
+    if not counted.inference:
+        dispatch_state.inference += 1
+        counted.inference = True
 
 
 def count_layers() -> dict[str, Any]:
@@ -69,9 +79,13 @@ def settle() -> None:
     counted = thread.counted
     if counted is None:
         return
-    if counted.grad_disabled and thread.enabled and thread.close is NOTHING:
-        dispatch_state.grad_disabled -= 1
-        counted.grad_disabled = False
+    if thread.close is NOTHING:  # a context that is open may put back what it found
+        if counted.grad_disabled and thread.enabled:
+            dispatch_state.grad_disabled -= 1
+            counted.grad_disabled = False
+        if counted.inference and not thread.inference:
+            dispatch_state.inference -= 1
+            counted.inference = False
     if thread.layered:
         return
     if counted.layers:

@@ -4,7 +4,7 @@
 :mod:`.calls` caches the specs of ops. Everything else goes through :func:`general`: the declared rule
 makes a :class:`~tensorplug.core.dispatch.op.Spec`, :func:`.execution.execute` calls the kernel with it.
 
-What intercepts calls (autograd, autocast, tracing, profiling) is a layer, see :mod:`.layers`. The
+What sees calls (autograd, autocast, tracing, profiling) is a layer, see :mod:`.layers`. The
 gradient layer is reached directly where an input requires grad; any other makes ``layers_active`` nonzero.
 """
 

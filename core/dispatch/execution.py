@@ -34,7 +34,7 @@ def kernel_of(op: Op, key: DispatchKey) -> Callable[..., Any]:
 def show(op: Op, input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
     """Call a view op that keeps the dtype, with canonical arguments whose result has `shape`."""
     key = input._key
-    if dispatch_state.layers_active and dispatch_state.intercepts((input,), None):
+    if dispatch_state.layers_active and dispatch_state.takes_over((input,), None):
         return dispatch_state.through_layers(op, (input, *values), {})
     if key.is_meta:
         return execute(op, op.function(input, *values))
@@ -115,7 +115,7 @@ def execute(op: Op, spec: Spec) -> Any:
             dispatch_state.gradient.record_view(op, spec.values[0], spec.values[1:], output, None)
         elif state and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
             dispatch_state.gradient.record(op, spec.values, (output,))
-        if dispatch_state.grad_disabled:
+        if dispatch_state.inference:
             dispatch_state.gradient.mark_if_inference(output)
         return output
     if len(results) != len(outputs):
@@ -128,7 +128,7 @@ def execute(op: Op, spec: Spec) -> Any:
     )
     if state and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
         dispatch_state.gradient.record(op, spec.values, wrapped)
-    if dispatch_state.grad_disabled:
+    if dispatch_state.inference:
         for output in wrapped:
             dispatch_state.gradient.mark_if_inference(output)
     named: Any = op.named

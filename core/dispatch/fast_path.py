@@ -21,7 +21,7 @@ from .state import dispatch_state
 def unary(input: Any, op: Op) -> Any:
     """Call a pointwise op of one tensor."""
     if not isinstance(input, TensorBase) or (
-        dispatch_state.layers_active and dispatch_state.intercepts((input,), None)
+        dispatch_state.layers_active and dispatch_state.takes_over((input,), None)
     ):
         return dispatcher.general(op, (input,), {})
     source = input
@@ -47,7 +47,7 @@ def unary(input: Any, op: Op) -> Any:
     output._view = None
     if source._state and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
         dispatch_state.gradient.record_unary(op, output, source)
-    if dispatch_state.grad_disabled:
+    if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(output)
     return output
 
@@ -58,7 +58,7 @@ def binary(input: Any, other: Any, op: Op, operator: bool = False) -> Any:
     As a Python `operator` it leaves operands that it does not know to their own class. The op comes last, so
     that it can be a default, see :mod:`.python_operators`.
     """
-    if dispatch_state.layers_active and dispatch_state.intercepts((input, other), None):
+    if dispatch_state.layers_active and dispatch_state.takes_over((input, other), None):
         return _slow_path(op, input, other, operator)
     left = right = 0
     if isinstance(input, TensorBase):
@@ -114,7 +114,7 @@ def binary(input: Any, other: Any, op: Op, operator: bool = False) -> Any:
     output._view = None
     if (left or right) and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
         dispatch_state.gradient.record_binary(op, output, input, other, left, right, shape is None)
-    if dispatch_state.grad_disabled:
+    if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(output)
     return output
 

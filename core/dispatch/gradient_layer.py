@@ -64,7 +64,7 @@ class GradientLayer:
         raise _missing("differentiate")
 
     def mark_if_inference(self, output: Any) -> None:
-        """Mark what was made in inference mode; called while some thread does not record."""
+        """Mark what was made in inference mode; called while some thread makes inference tensors."""
 
     def record_view(
         self, op: Op, source: Any, values: tuple[Any, ...], output: Any, plan: ViewPlan | None

@@ -1,4 +1,4 @@
-"""Layers: what intercepts calls of ops.
+"""Layers: what sees calls of ops.
 
 A layer sees every call made while it is active in the calling thread, and passes it on with
 ``proceed``; :mod:`.dispatcher` takes the call through them. Autograd is reached by a shorter way; autocast,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..device.dtypes import INTEGER, DType, as_dtype, can_cast, scalar_type
+from ..device.dtypes import FLOATING, INTEGER, DType, as_dtype, can_cast, scalar_type
 from ..device.runtime import RefusingRuntime
 from ..tensor.base import TRACKED, TensorBase, bump_version
 from ..tensor.shapes import Shape
@@ -268,7 +268,7 @@ CAST = op_registry.handle("cast")
 def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call the in-place variant of an op: compute it and write the result into `target`."""
     try:
-        if dispatch_state.layers_active and dispatch_state.intercepts((target, *args), kwargs):
+        if dispatch_state.layers_active and dispatch_state.takes_over((target, *args), kwargs):
             given, options = plain_arguments(op, (target, *args), kwargs)
             storage = getattr(target, "_storage", None)
             if storage is not None and storage.mirror is not None and storage.mirror.live():
@@ -285,10 +285,11 @@ def run_inplace(
     """Call the in-place variant of an op, below all active layers."""
     if not isinstance(target, TensorBase):
         raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
-    if (
-        not kwargs
-        and ((op.pointwise and not op.checked) or (op.elementwise and op.canonical is None))
-        and _inplace_plain(op, target, args)
+    if kwargs:
+        if len(kwargs) == 1 and _inplace_scaled(op, target, args, kwargs):
+            return target
+    elif ((op.pointwise and not op.checked) or (op.elementwise and op.canonical is None)) and (
+        _inplace_plain(op, target, args)
     ):
         return target
     storage = target._storage
@@ -308,10 +309,7 @@ def run_inplace(
         if factor is not None:
             scaled = op.scaled
             given = (target, args[0], factor)  # as its rule would return them
-            if scaled.overridden and (
-                (scaled.elementwise and _inplace_plain(scaled, target, given[1:]))
-                or _inplace_by_kernel(scaled, target, given)
-            ):
+            if scaled.overridden and _inplace_by_kernel(scaled, target, given):
                 return target
             return run_inplace(scaled, name, target, given[1:], {})
     if op.kind == "composite":
@@ -377,6 +375,29 @@ def _is_tracked_view(target: Any) -> bool:
         return True
     gradient = dispatch_state.gradient
     return bool(gradient.requires_grad(target) or gradient.requires_grad(target._view.base))
+
+
+def _inplace_scaled(op: Op, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Do what :func:`_inplace_plain` does for a call that names a factor, and nothing else."""
+    factor: Any
+    if op.scaled is not None:
+        scaled = op.scaled
+        if len(args) != 1 or not (scaled.overridden and scaled.elementwise):
+            return False
+        factor = factor_of(op, target, args[0], kwargs)
+        return factor is not None and _inplace_plain(scaled, target, (args[0], factor))
+    if not op.elementwise or op.leading != len(args) + 1 or op.arity != len(args) + 2:
+        return False
+    factor = kwargs.get(op.names[-1])
+    # The rule leaves such numbers and tensors of one floating dtype as they are.
+    if type(factor) not in (int, float) or not -60000 < factor < 60000:
+        return False
+    if target._key.dtype.category != FLOATING:
+        return False
+    for arg in args:
+        if not isinstance(arg, TensorBase):
+            return False
+    return _inplace_plain(op, target, (*args, factor))
 
 
 def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:

@@ -1,7 +1,7 @@
 """What takes calls over by ``__torch_function__``: subclasses of Tensor, other classes, and modes.
 
 Nothing looks for them while there is none. A tensor of a class that takes calls over counts as an active
-layer as long as it lives, and so does a mode in its block: calls of ops then ask :func:`_intercepts`.
+layer as long as it lives, and so does a mode in its block: calls of ops then ask :func:`_takes_over`.
 Methods, attributes and operators of such a tensor go through its class, which :func:`prepare` gives what it
 takes. What is no tensor is found where a call looks at unusual arguments: :class:`.arguments.Foreign`.
 """
@@ -224,7 +224,7 @@ def unwrapped() -> set[Any]:
 # --- calls of ops ---
 
 
-def _intercepts(args: Iterable[Any], kwargs: dict[str, Any] | None) -> bool:
+def _takes_over(args: Iterable[Any], kwargs: dict[str, Any] | None) -> bool:
     """Return whether a layer, a preference or an override of this thread is about a call."""
     if thread.stack or thread.preferred:
         return True
@@ -264,7 +264,7 @@ def public(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
     return function
 
 
-dispatch_state.intercepts = _intercepts
+dispatch_state.takes_over = _takes_over
 
 
 # --- tensors of classes that take calls over ---

@@ -123,7 +123,8 @@ def _as_method(op: Op, name: str) -> Callable[..., Any]:
         method = dispatch_state.build_call(op)
         method.__name__ = name
     for attribute in functools.WRAPPER_ASSIGNMENTS:
-        if attribute != "__name__":
+        # Compiled functions have no __type_params__, which Python 3.12 names there.
+        if attribute != "__name__" and hasattr(function, attribute):
             setattr(method, attribute, getattr(function, attribute))
     method.__dict__.update(function.__dict__)
     return method

@@ -223,7 +223,7 @@ def _output(array: Any, key: DispatchKey, shape: Any) -> Any:
     if tuple(array.shape) != shape:
         return NotImplemented
     output = new_tensor(array, key, shape)
-    if dispatch_state.grad_disabled:
+    if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(output)
     return output
 

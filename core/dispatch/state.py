@@ -36,6 +36,8 @@ class DispatchState:
         thread-local state is looked at.
     planning : int
         How many calls of view ops, over all threads, note which views they make; see :mod:`.view_calls`.
+    inference : int
+        How many threads may be in ``inference_mode``; each counts among those that do not record, too.
     preferences : int
         How many threads may prefer a backend; each counts as an active layer too.
     verify : bool
@@ -51,7 +53,7 @@ class DispatchState:
     through_layers, gradient_off : callable
         From :mod:`.dispatcher` and :mod:`.layers`: runs a call through this thread's layers; a context that
         records nothing.
-    intercepts : callable
+    takes_over : callable
         From :mod:`.overrides`: whether anything of this thread wants to see a call with such arguments.
     native_kernel, preferred_kernel, make_stub : callable
         From :mod:`.resolution`: whether a plugin's kernel serves an op; the kernel that this thread
@@ -76,15 +78,15 @@ class DispatchState:
     __slots__ = (
         "add_method", "array_namespace", "beside_array", "build_call", "build_inplace",
         "call_batched", "call_dual", "find_extensions", "find_missing", "find_runtime", "get_item",
-        "grad_disabled", "gradient", "gradient_off", "intercepts", "kernel_timer", "layers_active",
+        "grad_disabled", "gradient", "gradient_off", "inference", "kernel_timer", "layers_active",
         "log_choice", "make_stub", "native_kernel", "planning", "preferences", "preferred_kernel",
-        "remove_method",
-        "set_item", "spec_batched", "spec_dual", "through_layers", "transfer_timer", "verify",
+        "remove_method", "set_item", "spec_batched", "spec_dual", "takes_over", "through_layers",
+        "transfer_timer", "verify",
     )  # fmt: skip
 
     through_layers: Callable[[Op, tuple[Any, ...], dict[str, Any]], Any]
     gradient_off: Callable[[], Any]
-    intercepts: Callable[[tuple[Any, ...], dict[str, Any] | None], bool]
+    takes_over: Callable[[tuple[Any, ...], dict[str, Any] | None], bool]
     native_kernel: Callable[[Op, DispatchKey], bool]
     preferred_kernel: Callable[[Op, DispatchKey], Callable[..., Any]]
     make_stub: Callable[[int, DispatchKey], Callable[..., Any]]
@@ -106,6 +108,7 @@ class DispatchState:
 
     def __init__(self) -> None:
         self.grad_disabled = 0
+        self.inference = 0
         self.layers_active = 0
         self.planning = 0
         self.preferences = 0
@@ -122,7 +125,7 @@ class DispatchState:
         self.gradient = layer
 
     def count_layers(self, change: int) -> None:
-        """Count a context that intercepts calls in (1) or out (-1)."""
+        """Count a context that sees calls in (1) or out (-1)."""
         self.layers_active += change
 
     def count_planning(self, change: int) -> None:

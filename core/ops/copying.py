@@ -91,7 +91,7 @@ def laid_out(rows: Any, shape: Shape, stride: Shape) -> Any:
     count = math.prod(shape)
     flat = show(_VIEW, rows, ((count,),), (count,))
     result = show_memory(flat, shape, stride, 0)
-    if dispatch_state.grad_disabled:
+    if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(result)
     return result
 

@@ -49,6 +49,10 @@ class ArrayFacts(NamedTuple):
     constant: bool
 
 
+#: The op of a step that runs a region.
+FUSED = "fused"
+
+
 class FusionStep(NamedTuple):
     """A call of a kernel.
 
@@ -63,6 +67,11 @@ class FusionStep(NamedTuple):
         The places of arrays that go in and come out.
     view : bool
         Whether the result shows the memory of an argument.
+
+    Notes
+    -----
+    What a fuser of a higher priority took is a step with the op `FUSED`, one argument, a list, and results in
+    a list, or None where its own kernels are to run.
     """
 
     op: str
@@ -103,6 +112,8 @@ class FusionProgram:
         The places that the program returns.
     free : set of int
         The numbers of steps that no region has yet.
+    mode : str
+        What `tp.compile` was told as its mode.
     """
 
     steps: list[FusionStep | None]
@@ -110,6 +121,7 @@ class FusionProgram:
     results: frozenset[int]
     values: Mapping[int, Any] = field(default_factory=dict[int, Any], repr=False)
     read: set[int] = field(default_factory=set[int])
+    mode: str = "default"
     free: set[int] = field(init=False)
 
     def __post_init__(self) -> None:

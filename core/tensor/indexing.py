@@ -109,7 +109,7 @@ def _gathered(input: Any, index: Any, shape: Shape) -> Any:
     output = new_tensor(array, key, shape)
     if input._state and (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()):
         dispatch_state.gradient.record(INDEX, values, (output,))
-    if dispatch_state.grad_disabled:
+    if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(output)
     return output
 

@@ -39,6 +39,7 @@ CONSTANTS = {
     "preserve_format": "As the input lies.",
     "plugin.API_VERSION": "The version of the plugin API.",
     "distributed.default_pg_timeout": "How long a collective may take where nothing else is said.",
+    "plugin.FUSED": "The op of a :class:`FusionStep` that runs what another fuser took.",
     "plugin.GROUP": "The group of entry points in which plugins are found.",
     "plugin.CAPABILITIES": "What a device can declare that it has, with what each means.",
     "plugin.ALL_DTYPES": "Every dtype.",

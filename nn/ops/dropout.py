@@ -89,7 +89,7 @@ def _canonical_dropout(input: Any, p: float = 0.5, training: bool = True) -> Any
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Return `input` with each element zeroed with probability `p` and the rest scaled by 1/(1-p)."""
     # Of other layers, vmap wants to see how numbers are drawn.
-    seen = dispatch_state.layers_active and dispatch_state.intercepts((), None)
+    seen = dispatch_state.layers_active and dispatch_state.takes_over((), None)
     if seen or input.dtype.category != FLOATING:
         return input * _scale(input, input._shape, p)
     seed, offset = generator_of(input.device).take(math.prod(input._shape))

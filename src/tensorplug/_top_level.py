@@ -18,35 +18,6 @@ from tensorplug.nn import functional as F
 
 from ._devices import DeviceModule
 
-__all__ = [
-    "adaptive_max_pool1d",
-    "alpha_dropout",
-    "batch_norm",
-    "binary_cross_entropy_with_logits",
-    "constant_pad_nd",
-    "cosine_embedding_loss",
-    "ctc_loss",
-    "dropout",
-    "embedding",
-    "embedding_renorm_",
-    "feature_alpha_dropout",
-    "feature_dropout",
-    "frobenius_norm",
-    "get_device_module",
-    "grid_sampler",
-    "gru_cell",
-    "hinge_embedding_loss",
-    "instance_norm",
-    "kl_div",
-    "lstm_cell",
-    "margin_ranking_loss",
-    "max_pool1d_with_indices",
-    "norm_except_dim",
-    "nuclear_norm",
-    "poisson_nll_loss",
-    "triplet_margin_loss",
-]
-
 #: How torch numbers the ways to reduce, and the modes of grid_sample.
 _REDUCTIONS = ("none", "mean", "sum")
 _SAMPLINGS = ("bilinear", "nearest", "bicubic")
@@ -392,10 +363,10 @@ def get_device_module(device: Device | str | None = None) -> DeviceModule:
 
 def _name_ops() -> None:
     """Have ``explain`` know the ops of the functions that `nn.functional` has under the same names."""
-    for name in __all__:
+    for name, function in globals().items():
         op = getattr(getattr(F, name, None), "op", None)
-        if op is not None:
-            globals()[name].op = op
+        if op is not None and getattr(function, "__module__", None) == __name__:
+            function.op = op
 
 
 _name_ops()

@@ -55,7 +55,9 @@ class WatchOps(TorchDispatchMode):
 
 
 WATCHES = {"layer": Watch, "mode": WatchMode, "ops": WatchOps}
-CONTEXTS = ("no_grad", "enable_grad", "inference_mode", "isolated", "prefer", *WATCHES)
+CONTEXTS = (
+    "no_grad", "enable_grad", "inference_mode", "no_inference_mode", "isolated", "prefer", *WATCHES,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -77,16 +79,34 @@ def test_layers_see_the_calls_within_nested_contexts(seed: int) -> None:
             elif kind == "isolated":
                 stack.enter_context(isolated())
                 watches = [(w, live and isinstance(w, WatchMode)) for w, live in watches]
+            elif kind == "no_inference_mode":
+                stack.enter_context(tp.inference_mode(False))
             else:
                 stack.enter_context(getattr(tp, kind)())
             for _ in range(2):  # the first call may find that nobody looks on
                 seen = [watch.seen for watch, _ in watches]
-                tp.add(x, x)
+                made = tp.add(x, x)
+                assert made.is_inference() is tp.is_inference_mode_enabled()
                 now = [watch.seen for watch, _ in watches]
                 expected = [n + live for n, (_, live) in zip(seen, watches, strict=True)]
                 assert now == expected
-    tp.add(x, x)
+    assert not tp.add(x, x).is_inference()
+    assert not dispatch_state.inference
     assert (dispatch_state.layers_active, dispatch_state.preferences) == before
+
+
+def test_calls_ask_for_inference_mode_only_where_a_thread_is_in_it() -> None:
+    x = tp.ones(2)
+    with tp.no_grad():
+        tp.add(x, x)
+        assert not dispatch_state.inference
+        with tp.inference_mode():
+            assert tp.add(x, x).is_inference()
+            with tp.inference_mode(False):
+                assert not tp.add(x, x).is_inference()
+            assert tp.add(x, x).is_inference()
+    tp.add(x, x)
+    assert not dispatch_state.inference
 
 
 @pytest.mark.parametrize("mode", [tp.no_grad, tp.inference_mode])

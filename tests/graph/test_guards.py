@@ -15,7 +15,9 @@ import queue
 import random
 import sys
 import threading
+import time
 import types
+import warnings
 import weakref
 
 import numpy as np
@@ -840,9 +842,63 @@ def test_changes(change, monkeypatch, tmp_path):
 def test_a_planted_fault_is_found(monkeypatch):
     from tensorplug.graph import state
 
-    monkeypatch.setattr(state, "_alike", lambda now, held: now == held)
+    monkeypatch.setattr(state, "alike", lambda now, held: now == held)
     with pytest.raises(AssertionError):
         test_state(in_object, "list")
     monkeypatch.setattr(state, "_of_slots", lambda value, slots: [type(value), 0])
     with pytest.raises(AssertionError):
         test_state(in_global, "slots")
+
+
+@pytest.mark.parametrize("size", [None, 4])
+def test_what_a_cached_function_keeps(size):
+    @functools.lru_cache(size)
+    def total(size):
+        return tp.zeros(size)
+
+    def adds(x):
+        total(3).add_(1)
+        return x + total(3)
+
+    compiled = tp.compile(adds)
+    found = [[float(run(tp.zeros(3))[0]) for _ in range(6)] for run in (adds, compiled)]
+    assert found == [[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [7.0, 8.0, 9.0, 10.0, 11.0, 12.0]]
+    total.cache_clear()
+    assert [float(compiled(tp.zeros(3))[0]) for _ in range(6)] == found[0]
+    assert compiled.explain().calls  # once it is there, graphs run
+
+
+def test_warnings_are_raised_each_time():
+    def warns(x):
+        warnings.warn("look", UserWarning, stacklevel=1)
+        return x + 1
+
+    compiled = tp.compile(warns)
+    for _ in range(4):
+        with pytest.warns(UserWarning, match="look"):
+            compiled(tp.ones(2))
+
+
+def test_what_a_device_calls_is_none_of_the_programs(monkeypatch):
+    runtime = type(tp.ones(1)._key.runtime)
+    asked = runtime.unavailable_reason
+
+    def reason(self):
+        def look():
+            return time.perf_counter() and np.ceil  # neither may be in a captured program
+
+        return look() and asked(self)
+
+    monkeypatch.setattr(runtime, "unavailable_reason", reason)
+
+    @tp.compile
+    def program(x):
+        with tp.autocast("cpu", tp.bfloat16):
+            return x @ weight + tp.arange(3.0)
+
+    weight = tp.ones(2, 3, requires_grad=True)
+    for _ in range(3):
+        program(tp.ones(4, 2)).sum().backward()
+    found = program.explain()
+    assert not found.breaks
+    assert found.calls == 2

@@ -183,7 +183,7 @@ def test_threads_may_call_at_the_same_time():
     assert not wrong
 
 
-def test_gradients_are_recorded_as_before():
+def test_gradients_are_recorded():
     network = block()
     compiled = tp.compile(network.forward)
     for _ in range(3):
@@ -191,4 +191,4 @@ def test_gradients_are_recorded_as_before():
         compiled(x).sum().backward()
         found, x.grad = x.grad, None
         network(x).sum().backward()
-        assert tp.equal(found, x.grad)
+        assert tp.allclose(found, x.grad, rtol=1e-4, atol=1e-5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from tensorplug.plugin import DeferredKernels, DeviceRuntime, Kernel, KernelTable, hookimpl
+from tensorplug.plugin import DeferredKernels, DeviceRuntime, Fuser, Kernel, KernelTable, hookimpl
 
 from .runtime.runtime import CudaRuntime
 
@@ -71,6 +71,15 @@ class CudaPlugin:
         from .tables import core_kernels
 
         return [*core_kernels(self.runtime), *deferred]
+
+    @hookimpl
+    def tensorplug_fusers(self) -> Iterable[Fuser]:
+        """Return what runs parts of compiled programs, where a device can be used."""
+        if self.runtime.unavailable_reason() is not None:
+            return []
+        from .regions.graphs import GraphFuser
+
+        return [GraphFuser()]
 
 
 plugin = CudaPlugin()

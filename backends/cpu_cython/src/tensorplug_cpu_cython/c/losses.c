@@ -7,7 +7,7 @@
 #include "vmath.h"
 
 /* Rows up to SHORT are copied and padded, so that whole vectors are computed only. */
-enum { LANES = 32, SHORT = 512, BLOCK = TP_LOSS_BLOCK };
+enum { LANES = 32, SHORT = 512, FEW = 12, BLOCK = TP_LOSS_BLOCK };
 
 /* Whether a sample of class t does: what forward refuses, backward must not trip over. */
 #define COUNTS(t) ((uint64_t)(t) < (uint64_t)c->n && (t) != c->ignored)
@@ -87,6 +87,18 @@ enum { LANES = 32, SHORT = 512, BLOCK = TP_LOSS_BLOCK };
         *largest = peak;                                                                               \
         return sum;                                                                                    \
     }                                                                                                  \
+    /* Those of a block of rows of few classes: vectors run over the rows. `e` may be NULL. */          \
+    INLINE void few_##S(const T *x, T *e, ptrdiff_t n, ptrdiff_t count, T *peak, T *total) {           \
+        for (ptrdiff_t j = 0; j < count; j++) { peak[j] = x[j * n]; total[j] = 0; }                    \
+        for (ptrdiff_t i = 1; i < n; i++)                                                              \
+            for (ptrdiff_t j = 0; j < count; j++) peak[j] = x[j * n + i] > peak[j] ? x[j * n + i] : peak[j]; \
+        for (ptrdiff_t i = 0; i < n; i++)                                                              \
+            INDEPENDENT for (ptrdiff_t j = 0; j < count; j++) {                                        \
+                const T value = m_exp_##S(x[j * n + i] - peak[j]);                                     \
+                total[j] += value;                                                                     \
+                if (e) e[i * BLOCK + j] = value;                                                       \
+            }                                                                                          \
+    }                                                                                                  \
     static int forward_##S(const tp_classes *c, void *losses_, double *sums, int threads) {            \
         const T *x = c->x, *weight = c->weight;                                                        \
         T *losses = losses_;                                                                           \
@@ -105,8 +117,10 @@ enum { LANES = 32, SHORT = 512, BLOCK = TP_LOSS_BLOCK };
                     first = block * BLOCK;                                                             \
                     count = c->before - first < BLOCK ? c->before - first : BLOCK;                     \
                     from = x + first * n;                                                              \
-                    for (ptrdiff_t j = 0; j < count; j++)                                              \
-                        total[j] = (T)denominator_##S(from + j * n, n, &peak[j]);                      \
+                    if (n <= FEW) few_##S(from, NULL, n, count, peak, total);                          \
+                    else                                                                               \
+                        for (ptrdiff_t j = 0; j < count; j++)                                          \
+                            total[j] = (T)denominator_##S(from + j * n, n, &peak[j]);                  \
                 } else {                                                                               \
                     const ptrdiff_t start = block % across * BLOCK;                                    \
                     first = block / across * after + start;                                            \
@@ -159,6 +173,24 @@ enum { LANES = 32, SHORT = 512, BLOCK = TP_LOSS_BLOCK };
                 for (ptrdiff_t j = 0; j < count; j++) {                                                \
                     const int64_t t = c->target[first + j];                                            \
                     share[j] = COUNTS(t) ? (T)(g[(first + j) * step] * scale * (weight ? weight[t] : 1)) : 0; \
+                }                                                                                      \
+                if (after == 1 && n <= FEW) {                                                          \
+                    T e[FEW * BLOCK];                                                                  \
+                    T highest[BLOCK];                                                                  \
+                    T sum[BLOCK];                                                                      \
+                    T *to = out + first * n;                                                           \
+                    few_##S(x + first * n, e, n, count, highest, sum);                                 \
+                    for (ptrdiff_t j = 0; j < count; j++) {                                            \
+                        const int64_t t = c->target[first + j];                                        \
+                        const T factor = share[j] / sum[j];                                            \
+                        if (!COUNTS(t)) {                                                              \
+                            for (ptrdiff_t i = 0; i < n; i++) to[j * n + i] = 0;                       \
+                            continue;                                                                  \
+                        }                                                                              \
+                        for (ptrdiff_t i = 0; i < n; i++) to[j * n + i] = e[i * BLOCK + j] * factor;   \
+                        to[j * n + t] -= share[j];                                                     \
+                    }                                                                                  \
+                    continue;                                                                          \
                 }                                                                                      \
                 if (after == 1) {                                                                      \
                     T short_row[SHORT];                                                                \

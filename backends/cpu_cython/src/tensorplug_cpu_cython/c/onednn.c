@@ -280,9 +280,32 @@ int tp_dnn_sgemm(const tp_sgemm *g, const float *a, const float *b, float *c, in
     return failed;
 }
 
+enum { LITTLE = 256, NARROW = 16 }; /* multiplications, columns */
+
+/* A product for which a call of the library would take longer than the work. */
+static void little(const tp_sgemm *g, const float *a, const float *b, float *restrict c) {
+    const ptrdiff_t m = g->m, n = g->n, k = g->k;
+    const ptrdiff_t row = g->transposed_a ? 1 : g->lda, along = g->transposed_a ? g->lda : 1;
+    const ptrdiff_t down = g->transposed_b ? 1 : g->ldb, across = g->transposed_b ? g->ldb : 1;
+    for (ptrdiff_t i = 0; i < m; i++) {
+        float total[NARROW] = {0};
+        for (ptrdiff_t p = 0; p < k; p++) {
+            const float x = a[i * row + p * along];
+            const float *y = b + p * down;
+            if (across == 1) {
+                for (ptrdiff_t j = 0; j < n; j++) total[j] += x * y[j];
+            } else {
+                for (ptrdiff_t j = 0; j < n; j++) total[j] += x * y[j * across];
+            }
+        }
+        memcpy(c + i * n, total, (size_t)n * sizeof(float));
+    }
+}
+
 /* Run the products from `begin` to `end` of a batch, whose operands may be broadcast. */
 static int some(const tp_sgemm *g, const tp_sgemm_batch *s, const float *a, const float *b, float *c,
                 ptrdiff_t begin, ptrdiff_t end) {
+    const int is_little = g->n <= NARROW && g->m * g->n * g->k <= LITTLE && !g->bias;
     int failed = 0;
     for (ptrdiff_t i = begin; i < end; i++) {
         const float *from_a = a, *from_b = b;
@@ -293,7 +316,8 @@ static int some(const tp_sgemm *g, const tp_sgemm_batch *s, const float *a, cons
             from_a += at * s->strides_a[d];
             from_b += at * s->strides_b[d];
         }
-        failed |= multiply(g, from_a, from_b, c + i * g->m * g->n);
+        if (is_little) little(g, from_a, from_b, c + i * g->m * g->n);
+        else failed |= multiply(g, from_a, from_b, c + i * g->m * g->n);
     }
     return failed;
 }

@@ -8,7 +8,7 @@
 #include "extremes.h"
 #include "parallel.h"
 
-enum { LANES = 32, RUN = 4096, WIDTH = 256 };
+enum { LANES = 32, RUN = 4096, WIDTH = 256, FEW = 16, NARROW = 32 };
 
 typedef uint8_t byte_vector __attribute__((vector_size(VECTOR), aligned(1), may_alias));
 typedef float float_part __attribute__((vector_size(VECTOR / 2), aligned(4), may_alias));
@@ -125,6 +125,12 @@ static int64_t count_BOOL_row(const uint8_t *x, ptrdiff_t n) {
         }                                                                                              \
     }
 
+/* Whether so little is reduced at a time that a block of it is gathered, for vectors to run over the results. */
+static inline int is_short(const tp_reduction *s, ptrdiff_t count, ptrdiff_t size) {
+    return count == 1 && s->reduced[1] > 1 && s->reduced[1] <= FEW &&
+           (s->kept_strides[1] != size || s->kept[1] < NARROW);
+}
+
 #define REDUCTION(name, T, SHORT, LONG, neutral, of)                                                   \
     REDUCTION_TO(name, T, T, SHORT, LONG, neutral, of, AS_IT_IS)
 
@@ -134,6 +140,23 @@ static int64_t count_BOOL_row(const uint8_t *x, ptrdiff_t n) {
     static void name##_part(const char *in, LONG *out, const tp_reduction *s, ptrdiff_t begin,         \
                             ptrdiff_t end, ptrdiff_t low, ptrdiff_t high) {                            \
         const ptrdiff_t r1 = s->reduced[1], step = s->reduced_strides[1], k1 = s->kept[1];             \
+        if (is_short(s, high - low, sizeof(T))) {                                                      \
+            T block[FEW * WIDTH];                                                                      \
+            ptrdiff_t slow = begin / k1, fast = begin % k1;                                            \
+            for (ptrdiff_t k = begin; k < end; k += WIDTH) {                                           \
+                const ptrdiff_t width = end - k < WIDTH ? end - k : WIDTH;                             \
+                for (ptrdiff_t j = 0; j < width; j++) {                                                \
+                    const char *from = in + slow * s->kept_strides[0] + fast * s->kept_strides[1] +    \
+                                       low * s->reduced_strides[0];                                    \
+                    for (ptrdiff_t i = 0; i < r1; i++) block[i * WIDTH + j] = *(const T *)(from + i * step); \
+                    if (++fast == k1) { fast = 0; slow++; }                                            \
+                }                                                                                      \
+                LONG *total = out + (k - begin);                                                       \
+                for (ptrdiff_t j = 0; j < width; j++) total[j] = neutral;                              \
+                name##_columns(total, (const char *)block, WIDTH * (ptrdiff_t)sizeof(T), r1, width);   \
+            }                                                                                          \
+            return;                                                                                    \
+        }                                                                                              \
         if (step == sizeof(T) || s->kept_strides[1] != sizeof(T) || k1 == 1) {                         \
             for (ptrdiff_t k = begin; k < end; k++) {                                                  \
                 const char *from = in + k / k1 * s->kept_strides[0] + k % k1 * s->kept_strides[1];     \

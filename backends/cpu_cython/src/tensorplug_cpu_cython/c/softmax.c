@@ -7,7 +7,7 @@
 #include "sums.h"
 #include "vmath.h"
 
-enum { WIDTH = 128, RUN = 512 };
+enum { WIDTH = 128, RUN = 512, SHORT = 16 };
 
 EXTREME_ROW(max_F32, float, int32_t, -INFINITY, LARGER_OF)
 EXTREME_ROW(max_F64, double, int64_t, -INFINITY, LARGER_OF)
@@ -75,13 +75,51 @@ EXTREME_COLUMNS(max_F64, double, LARGER_OF)
             }                                                                                          \
     }
 
-/* Share rows, or blocks of columns, among threads; `to` is the place of their one result. */
-#define DRIVER(name, S, T, by_row, by_columns)                                                         \
+/* A block of short rows as columns of WIDTH, and back. */
+#define TURN(S, T)                                                                                     \
+    INLINE void gather_##S(T *restrict to, const T *restrict x, ptrdiff_t n, ptrdiff_t width) {        \
+        for (ptrdiff_t i = 0; i < n; i++)                                                              \
+            for (ptrdiff_t j = 0; j < width; j++) to[i * WIDTH + j] = x[j * n + i];                    \
+    }                                                                                                  \
+    INLINE void scatter_##S(T *restrict to, const T *restrict x, ptrdiff_t n, ptrdiff_t width) {       \
+        for (ptrdiff_t j = 0; j < width; j++)                                                          \
+            for (ptrdiff_t i = 0; i < n; i++) to[j * n + i] = x[i * WIDTH + j];                        \
+    }
+TURN(F32, float)
+TURN(F64, double)
+
+/* Share rows, or blocks of columns, among threads; `to` is the place of their one result, of which a row has
+   `results`. Short rows are taken as columns, which fill vectors. */
+#define DRIVER(name, S, T, results, by_row, by_columns)                                                       \
     static void name##_##S(const void *a_, const void *b_, void *o_, ptrdiff_t before, ptrdiff_t n,    \
                            ptrdiff_t after, int threads) {                                             \
         const T *a = a_, *b = b_;                                                                      \
         T *o = o_;                                                                                     \
         (void)b;                                                                                       \
+        if (after == 1 && n > 1 && n < SHORT && before >= SHORT) {                                     \
+            TP_PARALLEL((before + WIDTH - 1) / WIDTH, threads, begin, end, {                           \
+                T block[3][SHORT * WIDTH];                                                             \
+                for (ptrdiff_t k = begin; k < end; k++) {                                              \
+                    const ptrdiff_t first = k * WIDTH;                                                 \
+                    const ptrdiff_t width = before - first < WIDTH ? before - first : WIDTH;           \
+                    T *const target = o + first * (results);                                           \
+                    gather_##S(block[0], a + first * n, n, width);                                     \
+                    if (b) gather_##S(block[1], b + first * n, n, width);                              \
+                    {                                                                                  \
+                        const T *a = block[0];                                                         \
+                        const T *b = block[1];                                                         \
+                        T *o = block[2];                                                               \
+                        const ptrdiff_t at = 0;                                                        \
+                        const ptrdiff_t to = 0;                                                        \
+                        const ptrdiff_t after = WIDTH;                                                 \
+                        (void)b, (void)at, (void)to, (void)after;                                      \
+                        by_columns;                                                                    \
+                    }                                                                                  \
+                    scatter_##S(target, block[2], results, width);                                     \
+                }                                                                                      \
+            });                                                                                        \
+            return;                                                                                    \
+        }                                                                                              \
         if (after == 1) {                                                                              \
             TP_PARALLEL(before, threads, begin, end, {                                                 \
                 for (ptrdiff_t k = begin; k < end; k++) {                                              \
@@ -133,16 +171,16 @@ EXTREME_COLUMNS(max_F64, double, LARGER_OF)
 
 #define FAMILY(S, T)                                                                                   \
     ROWS(S, T)                                                                                         \
-    DRIVER(softmax, S, T, softmax_row_##S(a + at, o + at, n),                                          \
+    DRIVER(softmax, S, T, n, softmax_row_##S(a + at, o + at, n),                                          \
            softmax_columns_##S(a + at, o + at, n, after, width, 0))                                    \
-    DRIVER(log_softmax, S, T, log_softmax_row_##S(a + at, o + at, n),                                  \
+    DRIVER(log_softmax, S, T, n, log_softmax_row_##S(a + at, o + at, n),                                  \
            softmax_columns_##S(a + at, o + at, n, after, width, 1))                                    \
-    DRIVER(softmax_gradient, S, T, softmax_gradient_row_##S(a + at, b + at, o + at, n),                \
+    DRIVER(softmax_gradient, S, T, n, softmax_gradient_row_##S(a + at, b + at, o + at, n),                \
            gradient_columns_##S(a + at, b + at, o + at, n, after, width, 0))                           \
-    DRIVER(log_softmax_gradient, S, T, log_softmax_gradient_row_##S(a + at, b + at, o + at, n),        \
+    DRIVER(log_softmax_gradient, S, T, n, log_softmax_gradient_row_##S(a + at, b + at, o + at, n),        \
            gradient_columns_##S(a + at, b + at, o + at, n, after, width, 1))                           \
     LOGSUMEXP(S, T)                                                                                    \
-    DRIVER(logsumexp, S, T, o[to] = logsumexp_row_##S(a + at, n),                                      \
+    DRIVER(logsumexp, S, T, 1, o[to] = logsumexp_row_##S(a + at, n),                                      \
            logsumexp_columns_##S(a + at, o + to, n, after, width))
 FAMILY(F32, float)
 FAMILY(F64, double)

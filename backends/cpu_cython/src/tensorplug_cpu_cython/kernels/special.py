@@ -13,7 +13,6 @@ from ..pointwise_fused import Fused
 
 #: What they are called in SciPy.
 _OF_ONE = {
-    "digamma": "psi",
     "special_erfcx": "erfcx",
     "special_log_ndtr": "log_ndtr",
     "special_ndtri": "ndtri",
@@ -50,6 +49,12 @@ def build(table: KernelTable) -> None:
     table.add(
         "orthogonal_polynomial", special.orthogonal_polynomial_kernel(), dtypes=SINGLE_AND_DOUBLE
     )
+
+    digamma = Fused("digamma").call
+
+    @table.kernel("digamma", dtypes=FLOATS)
+    def digamma_of(input: Any) -> Any:
+        return digamma((input,))
 
     @table.kernel("trigamma", dtypes=FLOATS)
     def trigamma_of(input: Any) -> Any:

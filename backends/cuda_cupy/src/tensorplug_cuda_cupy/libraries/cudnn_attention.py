@@ -52,7 +52,8 @@ def backward(
     return _run("backward", arrays, results, bias, is_causal, scale)
 
 
-def _allowed() -> bool:
+def allowed() -> bool:
+    """Return whether the user leaves cuDNN's attention on."""
     told = getattr(sys.modules.get("tensorplug.backends"), "cuda", None)
     return told is None or bool(told.cudnn_sdp_enabled())
 
@@ -70,7 +71,7 @@ def _run(
         return False
     if first.shape[-1] % 8 or arrays[2].shape[-1] % 8:
         return False
-    if not enabled() or not _allowed() or library() is None:
+    if not enabled() or not allowed() or library() is None:
         return False
     device = first.device.id
     given = [*arrays, *results, *([] if bias is None else [bias])]

@@ -64,7 +64,8 @@ def handle_of(device: int) -> Any:
     return known[device]
 
 
-def _allows_tf32() -> bool:
+def allows_tf32() -> bool:
+    """Return whether the user allows TensorFloat-32 in convolutions."""
     facade = sys.modules.get("tensorplug")
     switches = vars(sys.modules.get("tensorplug.backends", facade)).get("cudnn")
     return bool(switches is not None and switches.allow_tf32)
@@ -99,7 +100,7 @@ def convolve(kind: str, first: Any, second: Any, output: Any, options: Options) 
     if name_of(first) not in DATA_TYPES or not enabled() or library() is None:
         return False
     device = first.device.id
-    exact, repeatable = not _allows_tf32(), deterministic()
+    exact, repeatable = not allows_tf32(), deterministic()
     layouts = tuple([(array.shape, array.strides) for array in (first, second, output)])
     key = (kind, device, name_of(first), layouts, options, exact, repeatable)
     handle = handle_of(device)

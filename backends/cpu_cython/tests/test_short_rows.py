@@ -1,0 +1,118 @@
+"""What is done to short rows, few classes and small matrices, for which vectors run over the rows."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+import tensorplug as tp
+
+LAYOUTS = {
+    "rows": np.ascontiguousarray,
+    "columns": np.asfortranarray,
+    "every second": lambda a: np.repeat(a, 2, -1)[..., ::2],
+}
+
+
+def numbers(shape: tuple[int, ...], dtype: Any, strange: bool = False) -> Any:
+    found = (np.random.default_rng(len(shape)).standard_normal(shape) * 3).astype(dtype)
+    if strange and found.size > 20:
+        found.reshape(-1)[[5, 11, 17]] = np.nan, np.inf, -np.inf
+    return found
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_softmax(dtype: Any, layout: str) -> None:
+    for rows, width in itertools.product((1, 15, 16, 127, 129, 300), (1, 2, 3, 10, 15, 16)):
+        given = LAYOUTS[layout](numbers((rows, width), dtype, strange=True))
+        weights = numbers((rows, width), dtype)
+        for name in ("softmax", "log_softmax", "logsumexp"):
+            found = []
+            for backend in ("cpu_cython", "cpu_numpy"):
+                with tp.prefer(backend):
+                    x = tp.from_numpy(given.copy(order="K")).requires_grad_()
+                    y = getattr(tp, name)(x, 1)
+                    w = tp.from_numpy(weights if y.ndim == 2 else weights[:, 0].copy())
+                    found.append([y.detach().numpy(), tp.autograd.grad(y, x, w)[0].numpy()])
+            for ours, theirs in zip(*found, strict=True):
+                np.testing.assert_allclose(ours, theirs, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "i4", "u1"])
+def test_reductions(dtype: str, layout: str) -> None:
+    functions = {"sum": np.sum, "amax": np.max, "amin": np.min, "nansum": np.nansum}
+    for shape in ((1000, 3), (300, 5, 5), (7, 16, 31), (7, 17, 3), (2, 3, 4, 5), (513, 16)):
+        given = LAYOUTS[layout](numbers(shape, dtype, strange=dtype in ("f4", "f8")))
+        wide = given.astype("f8" if dtype in ("f4", "f8") else "i8")
+        for (name, function), dim in itertools.product(functions.items(), range(len(shape))):
+            if name == "nansum" and dtype not in ("f4", "f8"):
+                continue
+            with np.errstate(invalid="ignore"):
+                expected = function(wide, axis=dim)
+            found = getattr(tp, name)(tp.from_numpy(given), dim).numpy()
+            np.testing.assert_allclose(found, expected, 1e-5, 1e-4)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_losses_of_few_classes(reduction: str, weighted: bool) -> None:
+    for rows, classes in itertools.product((1, 63, 64, 65, 200), (1, 2, 3, 12, 13)):
+        scores = numbers((rows, classes), np.float32)
+        target = np.random.default_rng(rows).integers(0, classes, rows)
+        target[::7] = -100
+        weight = tp.rand(classes) + 0.5 if weighted else None
+        found = []
+        for backend in ("cpu_cython", "cpu_numpy"):
+            with tp.prefer(backend):
+                x = tp.from_numpy(scores).requires_grad_()
+                loss = tp.nn.functional.cross_entropy(
+                    x, tp.from_numpy(target), weight, reduction=reduction
+                )
+                found.append((loss, tp.autograd.grad(loss.sum(), x)[0]))
+        for ours, theirs in zip(*found, strict=True):
+            np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), 1e-4, 1e-5)
+
+
+def test_products_of_small_matrices() -> None:
+    layouts = {
+        "C": lambda a: a,
+        "T": lambda a: np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2),
+        "S": lambda a: np.repeat(a, 2, -1)[..., ::2],
+    }
+    for m, k, n in itertools.product((1, 3, 5, 17), (1, 2, 10), (1, 3, 16, 17)):
+        for one, two in itertools.product(layouts.values(), repeat=2):
+            a, b = numbers((4, m, k), np.float32), numbers((4, k, n), np.float32)
+            found = tp.bmm(tp.from_numpy(one(a)), tp.from_numpy(two(b))).numpy()
+            np.testing.assert_allclose(found, a.astype("f8") @ b.astype("f8"), 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("name", ["rand", "randn"])
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64, tp.float16, tp.bfloat16])
+def test_random_numbers_are_those_of_the_kernels_below(name: str, dtype: Any) -> None:
+    found = []
+    for backend in ("cpu_cython", "cpu_numpy"):
+        with tp.prefer(backend):
+            generator = tp.Generator().manual_seed(3)
+            found.append(getattr(tp, name)(5001, generator=generator, dtype=dtype).double())
+    close = 0.0 if name == "rand" else 1e-5 if dtype.itemsize > 2 else 0.05
+    assert (found[0] - found[1]).abs().max().item() <= close
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_digamma(dtype: Any) -> None:
+    x = np.concatenate([np.linspace(-30.13, 30, 20001), 10.0 ** np.linspace(-30, 30, 501)]).astype(
+        dtype
+    )
+    with np.errstate(invalid="ignore"):
+        expected = special.psi(x.astype(np.float64))
+    found = tp.digamma(tp.from_numpy(x)).numpy()
+    # SciPy rounds pi x where the fraction of x is exact.
+    np.testing.assert_allclose(found, expected, 1e-6 if dtype == np.float32 else 1e-10)
+    special_ones = tp.digamma(tp.tensor([0.0, -0.0, -3.0, np.inf, np.nan])).numpy()
+    np.testing.assert_array_equal(special_ones, [-np.inf, np.inf, np.nan, np.inf, np.nan])
