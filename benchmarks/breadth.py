@@ -328,9 +328,10 @@ def worst(cells: Sequence[Cell]) -> list[str]:
 
 def cells_of(path: Path) -> list[Cell]:
     """Return the measurements that a run wrote."""
-    rows = json.loads(path.read_text("utf-8"))["cells"]
+    rows: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["cells"]
+    missing: Any = math.nan
     names = [field.name for field in fields(Cell)]
-    return [Cell(**{n: math.nan if row[n] is None else row[n] for n in names}) for row in rows]
+    return [Cell(**{n: missing if row[n] is None else row[n] for n in names}) for row in rows]
 
 
 def page(cells: Sequence[Cell], about: str) -> str:
