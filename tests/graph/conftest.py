@@ -10,7 +10,7 @@ import pytest
 import tensorplug as tp
 
 # Instructions of random programs are shared with those of autograd.
-sys.path.append(str(Path(__file__).parents[1] / "autograd"))
+sys.path.append(str(Path(__file__).parents[1] / "programs"))
 
 
 def facts(value: Any) -> Any:
