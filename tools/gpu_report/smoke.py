@@ -98,6 +98,28 @@ def attention() -> None:
     assert x.grad.isfinite().all()
 
 
+def graphs() -> None:
+    """Train compiled in CUDA graphs, and compare with the same without."""
+    import tensorplug as tp
+
+    found = []
+    for mode in ("default", "reduce-overhead"):
+        tp.manual_seed(0)
+        layers = tp.nn.Linear(64, 128), tp.nn.GELU(), tp.nn.LayerNorm(128), tp.nn.Linear(128, 8)
+        model = tp.nn.Sequential(*layers).to("cuda")
+        compiled = tp.compile(model, mode=mode)
+        optimizer = tp.optim.AdamW(model.parameters(), lr=1e-3)
+        for _ in range(12):
+            optimizer.zero_grad()
+            loss = compiled(tp.randn(32, 64, device="cuda")).square().mean()
+            loss.backward()
+            optimizer.step()
+        found.append([loss.detach().cpu(), *[p.detach().cpu() for p in model.parameters()]])
+    for one, other in zip(*found, strict=True):
+        tp.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    assert not tp.plugins.quarantined_fusers(), tp.plugins.quarantined_fusers()
+
+
 def digits() -> str:
     """Train the network of digits to 97 %."""
     sys.path.insert(0, os.path.join("examples", "digits"))  # noqa: PTH118
@@ -115,7 +137,9 @@ def digits() -> str:
     return f"{accuracies[-1]:.2%} after {len(accuracies)} epochs"
 
 
-for function in (device, doctor, copies, kernels, products, convolutions, attention, digits):
+for function in (
+    device, doctor, copies, kernels, products, convolutions, attention, graphs, digits,
+):  # fmt: skip
     check(function)
 
 

@@ -6,12 +6,11 @@ import threading
 
 import numpy as np
 import pytest
+from on_device import needs_device
 
 import tensorplug as tp
 from tensorplug_cuda_cupy.regions import graphs as regions
 from tensorplug_cuda_cupy.runtime import graphs
-
-from .on_device import needs_device
 
 pytestmark = needs_device
 F = tp.nn.functional
@@ -229,6 +228,30 @@ def test_a_graph_of_the_users_holds_the_kernels(compiled, replays):
     x.add_(1)
     graph.replay()
     assert_same(result, x, y)
+    fresh = tp.compile(function, mode="reduce-overhead")
+    graph = tp.cuda.CUDAGraph()
+    settled(fresh, x, y, calls=2)
+    count = len(replays)
+    with tp.no_grad(), tp.cuda.graph(graph):
+        results = [fresh(x, y) for _ in range(4)]  # none of which captures on its own
+    assert len(replays) == count
+    graph.replay()
+    for result in results:
+        assert_same(result, x, y)
+
+
+def test_views_of_what_goes_in_show_it(replays):
+    run = regions.Replayed(lambda arrays: [arrays[0].T[1:], arrays[0] + arrays[1]])
+    fixed = rows(0)._array
+    given = [rows(number)._array for number in range(8)]
+    for array in given:
+        found = run([array, fixed])
+        if found is not None:
+            assert found[0].data.ptr == array.T[1:].data.ptr
+            assert found[0].strides == array.T[1:].strides
+            assert (found[1] == array + fixed).all()
+        found = None
+    assert len(replays) > 3
 
 
 def test_threads_get_their_own_results(compiled):
