@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from . import database, harness
+from . import breadth_causes, database, harness
 from .database import Arguments, Operator
 
 SIZES = {"small": 0, "1e4": 10_000, "1e6": 1_000_000}
@@ -328,9 +328,10 @@ def worst(cells: Sequence[Cell]) -> list[str]:
 
 def cells_of(path: Path) -> list[Cell]:
     """Return the measurements that a run wrote."""
-    rows = json.loads(path.read_text("utf-8"))["cells"]
+    rows: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["cells"]
+    missing: Any = math.nan
     names = [field.name for field in fields(Cell)]
-    return [Cell(**{n: math.nan if row[n] is None else row[n] for n in names}) for row in rows]
+    return [Cell(**{n: missing if row[n] is None else row[n] for n in names}) for row in rows]
 
 
 def page(cells: Sequence[Cell], about: str) -> str:
@@ -347,7 +348,10 @@ def page(cells: Sequence[Cell], about: str) -> str:
         f"Numbers that differ from torch's: {', '.join(told) or 'none'}.",
         f"Not timed, since one of the libraries refuses the sample: {', '.join(failed) or 'none'}.",
     ]
-    parts = [legend, "\n".join(summary(timed)), "Worst first:", "\n".join(worst(timed)), *notes]
+    parts = [legend, "\n".join(summary(timed)), "Worst first:", "\n".join(worst(timed))]
+    if explained := breadth_causes.causes(timed):
+        parts += [f"Small calls above {breadth_causes.LIMIT}, by cause:", "\n".join(explained)]
+    parts += notes
     return "\n\n".join(parts)
 
 

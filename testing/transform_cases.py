@@ -97,7 +97,13 @@ def draw(record: OpRecord, dtype: DType, seed: int) -> tuple[Case, Function, lis
     }
     if not sizes:
         return None
-    largest = max(LARGEST, min(sizes.values()))
+    # Samples of batches of none are small, but say little by themselves.
+    whole = [
+        size
+        for (_, sample), size in sizes.items()
+        if all(point.numel() for point in _points(sample))
+    ]
+    largest = max(LARGEST, min(whole or sizes.values()))
     chosen, sample = source.choice([known for known, size in sizes.items() if size <= largest])
     points = _points(sample)
     values = _values(op, dtype, points, source)

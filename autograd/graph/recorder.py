@@ -306,6 +306,8 @@ class Recorder(GradientLayer):
                     f"{op.name}_(): a view of a leaf Variable that requires grad is being used in an "
                     "in-place operation"
                 )
+            if own and view.steps[1] is views.AS_STRIDED:
+                views.renew(target)
         if not tracked:
             return None
         if not target._key.is_differentiable:

@@ -115,7 +115,10 @@ def note_view(
         view.recorded = recorded
     else:
         base = base_of(outer)
-        view.steps = (outer.steps, op, values)
+        if op is AS_STRIDED and base._key is source._key:
+            view.steps = (None, op, _of_memory(values, base))
+        else:
+            view.steps = (outer.steps, op, values)
         view.recorded = recorded and outer.recorded
     view.base = base
     view.seen = base._node
@@ -123,6 +126,11 @@ def note_view(
     if source._extra is not None and source._extra.inference:
         extra_of(output).inference = True
     return view
+
+
+def _of_memory(values: tuple[Any, ...], base: Any) -> tuple[Any, ...]:
+    """Return arguments of ``as_strided`` for a view's base: it may show what the view does not."""
+    return (*values[:3], (base.stride(), base.storage_offset()))
 
 
 def base_of(view: View) -> Any:
@@ -147,6 +155,12 @@ def refresh(tensor: Any) -> None:
     view.seen = base._node
     if tensor._extra is not None and tensor._extra.retains_grad:
         retain(tensor, before)
+
+
+def renew(tensor: Any) -> None:
+    """Give a view the node that its base's leads to, whatever view it was made of."""
+    tensor._view.seen = tensor  # no node
+    refresh(tensor)
 
 
 def retain(tensor: Any, before: Node | None) -> None:

@@ -9,8 +9,9 @@ from ..device.dtypes import DType, bool_, int64
 from ..dispatch import op_registry
 from ..dispatch.op_registry import composite
 from ..dispatch.out_variants import exact_out
+from ..tensor.creation import tensor
 from .comparison import ge, le
-from .copying import clone
+from .copying import clone, copied
 from .creation.creation import fill_new, options
 from .masking import where
 from .rearranging import cast_to
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
 
 __all__ = ["tril", "tril_indices", "triu", "triu_indices"]
+
+_FEW = 1024  # elements of a matrix whose triangle is found in Python
 
 _ARANGE = op_registry.handle("arange")
 _NONZERO = op_registry.handle("nonzero")
@@ -83,6 +86,16 @@ def _triangle_indices(
     if row < 0 or col < 0:
         raise RuntimeError(f"row and col must be non-negative, got {row} and {col}")
     chosen, where = options(dtype, device, int64)
+    if row * col <= _FEW:  # a table, which calls that are replayed copy
+        below = function is tril
+        places = [
+            (i, j)
+            for i in range(row)
+            for j in range(col)
+            if (j - i <= offset if below else j - i >= offset)
+        ]
+        flat = [i for i, _ in places] + [j for _, j in places]
+        return copied(tensor(flat, dtype=chosen, device=where).reshape(2, len(places)))
     mask = function(fill_new((row, col), 1, bool_, where), offset)
     return cast_to(clone(permuted(_NONZERO.call(mask), (1, 0))), chosen)
 

@@ -99,11 +99,12 @@ def _to_format(
     rows = contiguous_strides(shape)
     if not kept:
         format_strides(shape, memory_format, "to")  # raises before anything is copied
-    # What comes to the host may be copied once more there, for which it has to have arrived.
-    waits = not non_blocking or (device is not None and device.type == CPU.type)
-    if device is None:
-        result = input if dtype is None or dtype is input.dtype else CAST.call(input, dtype)
+    own = input._key
+    if device is None or canonical_device(device) is own.device:
+        result = input if dtype is None or dtype is own.dtype else CAST.call(input, dtype)
     else:
+        # What comes to the host may be copied once more there, for which it has to have arrived.
+        waits = not non_blocking or device.type == CPU.type
         result = input.to(device=device, dtype=dtype, non_blocking=not waits)
     if (
         result is input

@@ -372,8 +372,13 @@ def _parse(input: Any, key: Any) -> tuple[Any, list[Any]]:
             indices.append(None)
             dim += 1
             changed = True
-        elif isinstance(part, str):
-            raise _no_index(part, TypeError)
+        elif not isinstance(part, TensorBase):
+            # As torch, for which a string is data of a new tensor.
+            kind = TypeError if isinstance(part, str) else IndexError
+            raise kind(
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+                f"indices (got {type(part).__name__})"
+            )
         else:
             width = len(part._shape) if part._key.dtype in (bool_, uint8) else 1
             basic.extend([_ALL] * width)
@@ -413,7 +418,7 @@ def _is_key(item: Any) -> bool:
 
 
 def _part(item: Any, input: Any) -> Any:
-    """Return a part of a key as int, bool or index tensor; a string as it is."""
+    """Return a part of a key as int, bool or index tensor; what is none of these as it is."""
     if isinstance(item, TensorBase):
         dtype = item._key.dtype
         if dtype is bool_ or dtype is uint8:
@@ -434,17 +439,7 @@ def _part(item: Any, input: Any) -> Any:
         return _from_host(item, input)
     if hasattr(item, "__index__"):
         return item.__index__()
-    if isinstance(item, str):
-        return item  # refused when its turn comes, as in torch
-    raise _no_index(item, IndexError)
-
-
-def _no_index(item: Any, kind: type[Exception]) -> Exception:
-    """Return the error for a part of a key that is none."""
-    return kind(
-        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
-        f"indices (got {type(item).__name__})"
-    )
+    return item  # refused when its turn comes, as in torch
 
 
 def _from_host(item: Any, input: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import random
 
 import pytest
 
@@ -481,3 +483,44 @@ def test_a_view_from_no_grad_is_named_when_it_is_written_to() -> None:
             view = x[:1]
         with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
             view.zero_()
+
+
+def strided(lib, seed):
+    """Return the gradient of a program that writes by strides, beyond the view they are given of."""
+    source = random.Random(seed)
+    shape = source.choice([(2, 3), (3, 4), (2, 3, 4), (4,)])
+    x = lib.arange(float(math.prod(shape))).reshape(shape).requires_grad_()
+    y = z = x * 1
+    for _ in range(source.randint(0, 2)):
+        name, *given = source.choice(
+            [
+                ("diagonal",),
+                ("t",),
+                ("transpose", 0, -1),
+                ("select", 0, 1),
+                ("narrow", 0, 1, 1),
+                ("squeeze",),
+            ]
+        )
+        z = getattr(z, name)(*given)
+    size = source.choice([(2,), (2, 2), (1, 3)])
+    z = z.as_strided(
+        size, source.choice([(1, 2), (2, 1), (3, 1)])[: len(size)], source.choice([None, 0, 1])
+    )
+    written = source.choice([z, y, None])
+    if written is not None:
+        written.mul_(3)
+    ((y * y).sum() + (z * z).sum()).backward()
+    return x.grad.tolist()
+
+
+def test_writes_beyond_a_view_by_strides():
+    compared = 0
+    for seed in range(300):
+        try:
+            wanted = strided(torch, seed)
+        except (RuntimeError, IndexError):
+            continue
+        assert strided(tp, seed) == wanted, seed
+        compared += 1
+    assert compared > 120

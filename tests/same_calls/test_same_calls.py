@@ -4,6 +4,7 @@ They run in a process of their own, as they seed generators and change what torc
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,11 +16,23 @@ HERE = Path(__file__).parent
 KNOWN = {line for line in (HERE / "known.txt").read_text("utf-8").splitlines() if line[:1] != "#"}
 
 
-def test_calls():
+def ran(name, *given):
+    """Return what a program of this folder prints last."""
     pytest.importorskip("torch", reason="torch is the reference of these tests")
-    program = [sys.executable, "-W", "ignore", str(HERE / "differing_calls.py")]
+    program = [sys.executable, "-W", "ignore", str(HERE / name), *given]
     done = subprocess.run(program, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
-    count, differ = json.loads(done.stdout.splitlines()[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_calls():
+    count, differ = ran("differing_calls.py")
     assert count > 1700
     assert not set(differ) - KNOWN
+
+
+def test_random_calls():
+    seeds = range(max(1, int(os.environ.get("TENSORPLUG_FUZZ", "0")) // 500))
+    counts, differ = ran("random_calls.py", *map(str, seeds))
+    assert min(counts.values()) > 1500 * len(seeds)
+    assert not differ, "\n".join(differ)

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 cpu_features = pytest.importorskip(
     "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
 )
+import tensorplug as tp  # noqa: E402
 from tensorplug_cpu_cython import normalization_batch  # noqa: E402
 
 SHAPES = [
@@ -132,3 +133,38 @@ def test_empty_images():
     found = normalization_batch.batch_normalize_backward(y, one, one, y, one, one, one)
     assert [array.shape for array in found] == [(0, 3, 4), (3,), (3,)]
     assert not found[1].any()
+
+
+@pytest.mark.parametrize("weights", ["images", "float32"])
+@pytest.mark.parametrize("dtype", [tp.bfloat16, tp.float16])
+def test_half_precision_beside_the_kernel_below(dtype, weights):
+    for shape in (
+        (2, 3, 5, 5),
+        (4, 64, 8, 8),
+        (3, 17, 7),
+        (5, 70),
+        (2, 3, 70, 70),
+        (1, 2100, 2, 3),
+    ):
+        given = np.random.default_rng(1).standard_normal(shape) * 2 + 3
+        slope = np.arange(given.size).reshape(shape) % 7 - 3.0
+        channels = np.arange(shape[1]) / shape[1]
+        orders = (tp.contiguous_format, tp.channels_last)[: 2 if len(shape) == 4 else 1]
+        for order in orders:
+            found = []
+            for backend in ("cpu_cython", "cpu_numpy"):
+                with tp.prefer(backend):
+                    own = dtype if weights == "images" else tp.float32
+                    x = tp.from_numpy(given).to(dtype).contiguous(memory_format=order)
+                    w, b = (tp.from_numpy(one).to(own) for one in (channels + 0.5, channels))
+                    leaves = [one.requires_grad_() for one in (x, w, b)]
+                    y = tp.nn.functional.batch_norm(x, None, None, w, b, True)
+                    grads = tp.autograd.grad(y, leaves, tp.from_numpy(slope).to(dtype))
+                    found.append((y, *grads))
+            for ours, theirs in zip(*found, strict=True):
+                assert ours.dtype is theirs.dtype
+                expected = theirs.detach().double().numpy()
+                scale = max(1.0, float(np.abs(expected).max()))
+                np.testing.assert_allclose(
+                    ours.detach().double().numpy(), expected, 3e-2, 2e-2 * scale
+                )

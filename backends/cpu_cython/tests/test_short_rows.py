@@ -11,6 +11,8 @@ from scipy import special
 
 import tensorplug as tp
 
+pytest.importorskip("tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built")
+
 LAYOUTS = {
     "rows": np.ascontiguousarray,
     "columns": np.asfortranarray,

@@ -36,8 +36,8 @@ cdef extern from "c/normalization_batch.h":
         void *g_weight
         void *g_bias
     ctypedef struct tp_batch_kernels:
-        void (*forward[2])(const tp_images *, const tp_batch_forward *) noexcept nogil
-        void (*backward[2])(const tp_images *, const tp_batch_backward *) noexcept nogil
+        void (*forward[3])(const tp_images *, const tp_batch_forward *) noexcept nogil
+        void (*backward[3])(const tp_images *, const tp_batch_backward *) noexcept nogil
 
 cdef extern from *:
     """
@@ -48,7 +48,7 @@ cdef extern from *:
 cdef const tp_batch_kernels *kernels = tp_batch_kernels_of(simd_level)
 
 cdef enum:
-    GRAIN = 16384
+    GRAIN = 16384, MOST_CHANNELS = 2048
 
 cdef np.dtype DOUBLE = descriptors[1]
 
@@ -70,28 +70,38 @@ cdef np.ndarray begin(tp_images *s, np.ndarray x, int layout):
     return workspace
 
 
-cdef np.ndarray numbers(object value):
-    """Return one number per channel, without gaps."""
-    cdef np.ndarray array = plain_array(value)
+cdef np.ndarray numbers(object value, np.ndarray x):
+    """Return one number per channel, without gaps, of the type that is computed in."""
+    cdef np.ndarray array = plain_array(in_type(value, descriptors[TP_F32]) if type_of(x) == TP_BF16 else value)
     return array if np.PyArray_IS_C_CONTIGUOUS(array) else pointwise.clone(array)
 
 
 cdef np.ndarray per_channel(np.ndarray x):
-    return new_array(<np.dtype> descriptors[type_of(x)], 1, np.PyArray_DIMS(x) + 1, NULL)
+    """Return a number per channel, of the type that is computed in."""
+    cdef int number = type_of(x)
+    return new_array(<np.dtype> descriptors[TP_F32 if number == TP_BF16 else number], 1, np.PyArray_DIMS(x) + 1, NULL)
 
 
 cdef np.ndarray like(np.ndarray x, int layout):
     return laid_out(<np.dtype> descriptors[type_of(x)], np.PyArray_NDIM(x), np.PyArray_DIMS(x), layout)
 
 
-cdef bint is_half(np.ndarray array) noexcept:
-    cdef int number = type_of(array)
-    return number == TP_F16 or number == TP_BF16
+cdef int kernel_of(np.ndarray x) noexcept:
+    """Return which kernel takes images of this type, or -1; that of bfloat16 holds eight rows of channels."""
+    cdef int number = type_of(x)
+    if number == TP_BF16 and np.PyArray_DIM(x, 1) > MOST_CHANNELS:
+        return -1
+    return 0 if number == TP_F32 else 2 if number == TP_BF16 else -1 if number == TP_F16 else 1
 
 
-def narrowed(results, np.dtype to):
-    """Return results in half precision."""
-    return tuple([pointwise.cast(result, to) for result in results])
+def narrowed(results, x, weight):
+    """Return results in the precision of the images, and those per channel in that of the weight."""
+    image, *others = results
+    return (in_type(image, x.dtype), *[in_type(other, weight.dtype) for other in others])
+
+
+def in_type(array, to):
+    return array if array.dtype == to else pointwise.cast(array, to)
 
 
 def batch_normalize(inputs, double eps):
@@ -100,26 +110,25 @@ def batch_normalize(inputs, double eps):
     cdef np.ndarray x = plain_array(inputs[0]), weight, bias, y, mean, rstd, workspace
     cdef tp_images s
     cdef tp_batch_forward f
-    cdef int wide
-    if is_half(x):
+    cdef int which = kernel_of(x)
+    if which < 0:
         return narrowed(
-            batch_normalize([pointwise.cast(array, descriptors[TP_F32]) for array in inputs], eps), x.dtype
+            batch_normalize([in_type(array, descriptors[TP_F32]) for array in inputs], eps), x, inputs[1]
         )
     x = dense(x, &layout)
-    weight, bias = numbers(inputs[1]), numbers(inputs[2])
+    weight, bias = numbers(inputs[1], x), numbers(inputs[2], x)
     y, mean, rstd = like(x, layout), per_channel(x), per_channel(x)
     if not np.PyArray_SIZE(x):
         mean[...] = float("nan")
         rstd[...] = float("nan")
-        return y, mean, rstd
+        return narrowed((y, mean, rstd), x, inputs[1])
     workspace = begin(&s, x, layout)
-    wide = type_of(x) != TP_F32
     f.x, f.weight, f.bias = np.PyArray_DATA(x), np.PyArray_DATA(weight), np.PyArray_DATA(bias)
     f.y, f.mean, f.rstd = np.PyArray_DATA(y), np.PyArray_DATA(mean), np.PyArray_DATA(rstd)
     f.eps = eps
     with nogil:
-        kernels.forward[wide](&s, &f)
-    return y, mean, rstd
+        kernels.forward[which](&s, &f)
+    return (y, mean, rstd) if which != 2 else narrowed((y, mean, rstd), x, inputs[1])
 
 
 def batch_normalize_backward(g_output, g_mean, g_rstd, input, weight, mean, rstd):
@@ -128,11 +137,11 @@ def batch_normalize_backward(g_output, g_mean, g_rstd, input, weight, mean, rstd
     cdef np.ndarray x = plain_array(input), g, g_m, g_r, w, m, r, g_x, g_weight, g_bias, workspace
     cdef tp_images s
     cdef tp_batch_backward k
-    cdef int wide
-    if is_half(x):
+    cdef int which = kernel_of(x)
+    if which < 0:
         arrays = (g_output, g_mean, g_rstd, x, weight, mean, rstd)
         return narrowed(
-            batch_normalize_backward(*[pointwise.cast(array, descriptors[TP_F32]) for array in arrays]), x.dtype
+            batch_normalize_backward(*[in_type(array, descriptors[TP_F32]) for array in arrays]), x, weight
         )
     x = dense(x, &layout)
     g = plain_array(g_output)
@@ -140,18 +149,17 @@ def batch_normalize_backward(g_output, g_mean, g_rstd, input, weight, mean, rstd
         g_x = like(x, layout)
         pointwise.copy(g_x, g, g_x)
         g = g_x
-    g_m, g_r, w, m, r = numbers(g_mean), numbers(g_rstd), numbers(weight), numbers(mean), numbers(rstd)
+    g_m, g_r, w, m, r = [numbers(one, x) for one in (g_mean, g_rstd, weight, mean, rstd)]
     g_x, g_weight, g_bias = like(x, layout), per_channel(x), per_channel(x)
     if not np.PyArray_SIZE(x):
         g_weight[...] = 0
         g_bias[...] = 0
-        return g_x, g_weight, g_bias
+        return narrowed((g_x, g_weight, g_bias), x, weight)
     workspace = begin(&s, x, layout)
-    wide = type_of(x) != TP_F32
     k.g, k.x = np.PyArray_DATA(g), np.PyArray_DATA(x)
     k.g_mean, k.g_rstd = np.PyArray_DATA(g_m), np.PyArray_DATA(g_r)
     k.weight, k.mean, k.rstd = np.PyArray_DATA(w), np.PyArray_DATA(m), np.PyArray_DATA(r)
     k.g_x, k.g_weight, k.g_bias = np.PyArray_DATA(g_x), np.PyArray_DATA(g_weight), np.PyArray_DATA(g_bias)
     with nogil:
-        kernels.backward[wide](&s, &k)
-    return g_x, g_weight, g_bias
+        kernels.backward[which](&s, &k)
+    return (g_x, g_weight, g_bias) if which != 2 else narrowed((g_x, g_weight, g_bias), x, weight)

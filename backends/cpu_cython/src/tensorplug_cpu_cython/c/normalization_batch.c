@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "parallel.h"
+#include "types.h"
 
 /* Statistics go through the memory once, in pieces that stay in the cache: the mean of a piece first, then
    the squares around that mean, and the pieces are put together in double (Chan, Golub and LeVeque 1979).
@@ -37,16 +38,39 @@ static ptrdiff_t rows_of_a_piece(ptrdiff_t channels) {
 
 #define ALWAYS static inline __attribute__((always_inline))
 
+/* The elements as numbers of T: themselves, or converted into memory of `count`. */
+#define HELD(name, count)
+#define VIEW(held, x, count) (x)
+#define IN(v) (v)
+#define PUT(v) (v)
 #define T float
+#define E float
 #define OF(name) name##_F32
 #include "normalization_batch_body.h"
 #undef T
+#undef E
 #undef OF
 #define T double
+#define E double
 #define OF(name) name##_F64
+#include "normalization_batch_body.h"
+#undef HELD
+#undef VIEW
+#undef IN
+#undef PUT
+#undef T
+#undef E
+#undef OF
+#define HELD(name, count) T name[count];
+#define VIEW(held, x, count) (widen_BF16(held, x, count), held)
+#define IN(v) wide_BF16(v)
+#define PUT(v) narrow_BF16(v)
+#define T float
+#define E uint16_t
+#define OF(name) name##_BF16
 #include "normalization_batch_body.h"
 
 const tp_batch_kernels LEVEL(tp_batch_table) = {
-    .forward = {forward_F32, forward_F64},
-    .backward = {backward_F32, backward_F64},
+    .forward = {forward_F32, forward_F64, forward_BF16},
+    .backward = {backward_F32, backward_F64, backward_BF16},
 };

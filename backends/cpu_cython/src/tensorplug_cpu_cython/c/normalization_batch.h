@@ -22,9 +22,9 @@ typedef struct {
     void *g_x, *g_weight, *g_bias;
 } tp_batch_backward;
 
-typedef struct { /* each of float and double */
-    void (*forward[2])(const tp_images *, const tp_batch_forward *);
-    void (*backward[2])(const tp_images *, const tp_batch_backward *);
+typedef struct { /* each of float, double, and of bfloat16 with all but the images in float */
+    void (*forward[3])(const tp_images *, const tp_batch_forward *);
+    void (*backward[3])(const tp_images *, const tp_batch_backward *);
 } tp_batch_kernels;
 
 TP_DECLARE(const tp_batch_kernels, tp_batch_table);

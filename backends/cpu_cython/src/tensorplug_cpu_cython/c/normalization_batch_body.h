@@ -1,11 +1,13 @@
-/* Batch normalisation for one type T; included by batchnorm.c for float and for double. */
+/* Batch normalisation in one type T of images of elements E, which VIEW, IN and PUT convert; included by
+   normalization_batch.c for float, for double, and in float for bfloat16. */
 
 /* --- rows: each channel of each sample is a plane of its own --------------------------------------------- */
 
-static void OF(plane_variances)(const T *x, ptrdiff_t n, moments *m) {
+static void OF(plane_variances)(const E *x, ptrdiff_t n, moments *m) {
+    HELD(held, PIECE)
     for (ptrdiff_t from = 0; from < n; from += PIECE) {
         const ptrdiff_t count = n - from < PIECE ? n - from : PIECE, whole = count / LANES * LANES;
-        const T *p = x + from;
+        const T *p = VIEW(held, x + from, count);
         T lanes[LANES] = {0};
         for (ptrdiff_t i = 0; i < whole; i += LANES)
             for (int l = 0; l < LANES; l++) lanes[l] += p[i + l];
@@ -24,10 +26,12 @@ static void OF(plane_variances)(const T *x, ptrdiff_t n, moments *m) {
 }
 
 /* Add the sums of g and of g * (x - middle) to the two. */
-static void OF(plane_sums)(const T *g, const T *x, T middle, ptrdiff_t n, double *sum, double *product) {
+static void OF(plane_sums)(const E *g, const E *x, T middle, ptrdiff_t n, double *sum, double *product) {
+    HELD(of_g, PIECE)
+    HELD(of_x, PIECE)
     for (ptrdiff_t from = 0; from < n; from += PIECE) {
         const ptrdiff_t count = n - from < PIECE ? n - from : PIECE, whole = count / LANES * LANES;
-        const T *p = g + from, *q = x + from;
+        const T *p = VIEW(of_g, g + from, count), *q = VIEW(of_x, x + from, count);
         T sums[LANES] = {0}, products[LANES] = {0};
         for (ptrdiff_t i = 0; i < whole; i += LANES)
             for (int l = 0; l < LANES; l++) {
@@ -75,23 +79,28 @@ ALWAYS void OF(block_sums)(const T *g, const T *x, const T *middle, ptrdiff_t ro
     }
 }
 
-static void OF(row_variances)(const T *x, ptrdiff_t rows, ptrdiff_t channels, moments *m) {
+static void OF(row_variances)(const E *x, ptrdiff_t rows, ptrdiff_t channels, moments *m) {
+    HELD(held, 4 * PIECE)
     const ptrdiff_t piece = rows_of_a_piece(channels);
     for (ptrdiff_t r = 0; r < rows; r += piece) {
         const ptrdiff_t count = rows - r < piece ? rows - r : piece;
-#define CALL(width) OF(block_variances)(x + r * channels + at, count, channels, width, m + at)
+        const T *p = VIEW(held, x + r * channels, count * channels);
+#define CALL(width) OF(block_variances)(p + at, count, channels, width, m + at)
         BLOCKS(channels, CALL);
 #undef CALL
     }
 }
 
-static void OF(rows_sums)(const T *g, const T *x, const T *middle, ptrdiff_t rows, ptrdiff_t channels, double *sum,
+static void OF(rows_sums)(const E *g, const E *x, const T *middle, ptrdiff_t rows, ptrdiff_t channels, double *sum,
                           double *product) {
+    HELD(of_g, 4 * PIECE)
+    HELD(of_x, 4 * PIECE)
     const ptrdiff_t piece = rows_of_a_piece(channels);
     for (ptrdiff_t r = 0; r < rows; r += piece) {
         const ptrdiff_t count = rows - r < piece ? rows - r : piece, from = r * channels;
+        const T *p = VIEW(of_g, g + from, count * channels), *q = VIEW(of_x, x + from, count * channels);
 #define CALL(width)                                                                                    \
-    OF(block_sums)(g + from + at, x + from + at, middle + at, count, channels, width, sum + at, product + at)
+    OF(block_sums)(p + at, q + at, middle + at, count, channels, width, sum + at, product + at)
         BLOCKS(channels, CALL);
 #undef CALL
     }
@@ -105,8 +114,10 @@ static void OF(finish)(const moments *m, double eps, T *mean, T *rstd) {
 }
 
 static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
-    const T *x = f->x, *weight = f->weight, *bias = f->bias;
-    T *y = f->y, *mean = f->mean, *rstd = f->rstd;
+    const E *x = f->x;
+    const T *weight = f->weight, *bias = f->bias;
+    E *y = f->y;
+    T *mean = f->mean, *rstd = f->rstd;
     const ptrdiff_t channels = s->channels, positions = s->positions, rows = s->samples * positions;
     if (!s->channels_last) {
         TP_PARALLEL(channels, s->threads, begin, end, {
@@ -119,9 +130,9 @@ static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
                 const T scale = rstd[c] * weight[c];
                 const T shift = bias[c];
                 for (ptrdiff_t n = 0; n < s->samples; n++) {
-                    const T *from = x + (n * channels + c) * positions;
-                    T *to = y + (n * channels + c) * positions;
-                    INDEPENDENT for (ptrdiff_t i = 0; i < positions; i++) to[i] = (from[i] - middle) * scale + shift;
+                    const E *from = x + (n * channels + c) * positions;
+                    E *to = y + (n * channels + c) * positions;
+                    INDEPENDENT for (ptrdiff_t i = 0; i < positions; i++) to[i] = PUT((IN(from[i]) - middle) * scale + shift);
                 }
             }
         });
@@ -147,9 +158,9 @@ static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
     for (ptrdiff_t c = 0; c < channels; c++) scale[c] = rstd[c] * weight[c];
     TP_PARALLEL(rows, s->threads, begin, end, {
         for (ptrdiff_t r = begin; r < end; r++) {
-            const T *from = x + r * channels;
-            T *to = y + r * channels;
-            INDEPENDENT for (ptrdiff_t c = 0; c < channels; c++) to[c] = (from[c] - mean[c]) * scale[c] + bias[c];
+            const E *from = x + r * channels;
+            E *to = y + r * channels;
+            INDEPENDENT for (ptrdiff_t c = 0; c < channels; c++) to[c] = PUT((IN(from[c]) - mean[c]) * scale[c] + bias[c]);
         }
     });
 }
@@ -170,8 +181,9 @@ static OF(line) OF(line_of)(const tp_batch_backward *k, ptrdiff_t c, double n, d
 }
 
 static void OF(backward)(const tp_images *s, const tp_batch_backward *k) {
-    const T *g = k->g, *x = k->x, *mean = k->mean;
-    T *o = k->g_x;
+    const E *g = k->g, *x = k->x;
+    const T *mean = k->mean;
+    E *o = k->g_x;
     const ptrdiff_t channels = s->channels, positions = s->positions, rows = s->samples * positions;
     const double count = (double)rows;
     if (!s->channels_last) {
@@ -188,7 +200,7 @@ static void OF(backward)(const tp_images *s, const tp_batch_backward *k) {
                 for (ptrdiff_t n = 0; n < s->samples; n++) {
                     const ptrdiff_t at = (n * channels + c) * positions;
                     INDEPENDENT for (ptrdiff_t i = at; i < at + positions; i++)
-                        o[i] = l.a * g[i] + (l.b * (x[i] - middle) + l.c);
+                        o[i] = PUT(l.a * IN(g[i]) + (l.b * (IN(x[i]) - middle) + l.c));
                 }
             }
         });
@@ -215,10 +227,10 @@ static void OF(backward)(const tp_images *s, const tp_batch_backward *k) {
     }
     TP_PARALLEL(rows, s->threads, begin, end, {
         for (ptrdiff_t r = begin; r < end; r++) {
-            const T *p = g + r * channels, *q = x + r * channels;
-            T *to = o + r * channels;
+            const E *p = g + r * channels, *q = x + r * channels;
+            E *to = o + r * channels;
             INDEPENDENT for (ptrdiff_t c = 0; c < channels; c++)
-                to[c] = a[c] * p[c] + (b[c] * (q[c] - mean[c]) + d[c]);
+                to[c] = PUT(a[c] * IN(p[c]) + (b[c] * (IN(q[c]) - mean[c]) + d[c]));
         }
     });
 }

@@ -111,9 +111,7 @@ def native_batch_norm(input: Any, weight: Any, bias: Any, eps: float) -> tuple[A
     """Return images standardised per channel, the means, and one over the deviations."""
     if weight is None or bias is None:
         weight, bias = np.ones(input.shape[1], input.dtype), np.zeros(input.shape[1], input.dtype)
-    image = input.astype(weight.dtype, copy=False)
-    output, mean, rstd = normalization_batch.batch_normalize([image, weight, bias], eps)
-    return output.astype(input.dtype, copy=False), mean, rstd
+    return normalization_batch.batch_normalize([input, weight, bias], eps)
 
 
 def native_batch_norm_backward(
@@ -121,13 +119,12 @@ def native_batch_norm_backward(
 ) -> tuple[Any, Any, Any]:
     """Return the gradients of images, weight and bias."""
     given = np.ones(mean.shape, input.dtype) if weight is None else weight
-    images = [array.astype(given.dtype, copy=False) for array in (g_output, input)]
     result, g_weight, g_bias = normalization_batch.batch_normalize_backward(
-        images[0], g_mean, g_rstd, images[1], given, mean, rstd
+        g_output, g_mean, g_rstd, input, given, mean, rstd
     )
     if weight is None:
         g_weight, g_bias = _nothing(input), _nothing(input)
-    return result.astype(input.dtype, copy=False), g_weight, g_bias
+    return result, g_weight, g_bias
 
 
 def batch_norm_inference(
