@@ -173,8 +173,9 @@ class State:
         elif isinstance(value, functools.cached_property):
             found.append((value.func, label))
         elif isinstance(value, functools._lru_cache_wrapper):
-            held = self._keep(value, label, _of_cache)
-            found += [(item, label) for item in held if isinstance(item, TensorBase)]
+            if not is_standard(module_of(value)):
+                held = self._keep(value, label, _of_cache)
+                found += [(item, label) for item in held if isinstance(item, TensorBase)]
             found.append((value.__wrapped__, label))
         elif isinstance(value, type):
             found += self._of_class(value)
