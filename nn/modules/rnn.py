@@ -6,6 +6,7 @@ import math
 from typing import Any, TypeAlias
 
 from tensorplug.core import Device, DType, Tensor
+from tensorplug.core.contexts import thread
 from tensorplug.core.ops import empty, zeros
 
 from .. import init
@@ -225,7 +226,8 @@ class RNNBase(Module):
 
     def _check_input(self, x: Any) -> None:
         dtype = self.weight_ih_l0.dtype
-        if x.dtype is not dtype:
+        # Autocast converts both.
+        if x.dtype is not dtype and not any(thread.autocast.enabled.values()):
             raise ValueError(f"RNN input dtype ({x.dtype}) does not match weight dtype ({dtype})")
         if x.shape[-1] != self.input_size:
             raise RuntimeError(

@@ -360,3 +360,14 @@ def test_transforms_go_below_it():
     assert tp.func.vmap(lambda row: row @ x)(tp.ones(3, 2)).dtype is tp.float32
     with tp.autocast("cpu"):
         assert tp.func.vmap(lambda row: row @ x)(tp.ones(3, 2)).dtype is tp.bfloat16
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "RNN"])
+def test_recurrent_layers_take_what_autocast_gave(kind):
+    layer, x = getattr(tp.nn, kind)(4, 4), tp.randn(3, 2, 4)
+    with tp.autocast("cpu", dtype=tp.bfloat16):
+        y = layer(x.bfloat16())[0]
+    assert y.dtype is tp.bfloat16
+    assert tp.allclose(y.float(), layer(x)[0], atol=0.05)
+    with pytest.raises(ValueError, match="does not match weight dtype"):
+        layer(x.bfloat16())
