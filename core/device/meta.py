@@ -14,7 +14,7 @@ from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.layers import note_layout
 from ..dispatch.op_registry import Op, Spec
 from ..tensor.base import new_tensor
-from ..tensor.layout import strides_in_order
+from ..tensor.layout import preserved_strides, strides_in_order
 from ..tensor.shapes import Shape, broadcast_shapes, contiguous_strides, view_strides
 from .device import META
 from .dtypes import ALL_DTYPES, FLOAT8, DType, Number
@@ -123,6 +123,8 @@ def results(op: Op, spec: Spec, raw: list[Any]) -> Any:
         strides = None
         if op.pointwise or op.elementwise:
             strides = _combined(shape, [value for value in raw if type(value) is MetaArray])
+        elif op.keeps_order:
+            strides = preserved_strides(shape, raw[0].strides)
         arrays.append(MetaArray(shape, dtype, strides))
     return arrays[0] if len(arrays) == 1 else tuple(arrays)
 

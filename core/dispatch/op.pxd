@@ -10,7 +10,7 @@ cdef class Op:
     cdef public str name, owner, kind, delegates
     cdef public object index, function, declaration, call, canonical, derivative, inplace_body, inplace, method, defaults
     cdef public object named, plans, scaled, inplace_of, _signature
-    cdef public bint cacheable, checked, declared, elementwise, fills, mixed, pointwise, pure, random, view, overridden
+    cdef public bint cacheable, checked, declared, elementwise, fills, keeps_order, mixed, pointwise, pure, random, view, overridden
     cdef public bint layout, reads_layout, returns_argument
     cdef public tuple flags, floats, integers, parameters, names, outputs, updates, writes, aliases, masks
     cdef public int arity, leading, optional, scaled_sign

@@ -139,6 +139,8 @@ class Op:
         the broadcast shape, and of a primitive with plain values among its arguments.
     fills : bool
         Whether an ``out=`` of as many elements as the result keeps its shape, and is filled row by row.
+    keeps_order : bool
+        Of a primitive: whether its result has the order in memory of its first argument, as a copy has.
     view : bool
         Whether the output shares the input's memory.
     outputs : tuple of str
@@ -198,6 +200,7 @@ class Op:
         "inplace_body",
         "inplace_of",
         "integers",
+        "keeps_order",
         "kind",
         "layout",
         "leading",
@@ -248,6 +251,7 @@ class Op:
         self.checked = False
         self.elementwise = False
         self.fills = False
+        self.keeps_order = False
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
         self.named: type[Any] | None = None

@@ -58,6 +58,9 @@ def flip(input: Tensor, *axes: Any, dims: Sequence[int] | None = None) -> Spec:
     return Spec((input, found), input._shape, input.dtype)
 
 
+flip.op.keeps_order = True  # type: ignore[attr-defined]
+
+
 @composite()
 def fliplr(input: Tensor) -> Tensor:
     """Return a copy of `input` with its second dimension in reverse order.

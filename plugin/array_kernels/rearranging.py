@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from tensorplug.core.tensor.layout import preserved_strides
 from tensorplug.core.tensor.shapes import Shape
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace
+
+
+def flipped(input: Any, dims: Shape, copied: Callable[[Any], Any]) -> Any:
+    """Return an array reversed along `dims`, in its own order of memory; `copied` copies row by row."""
+    key = tuple([slice(None, None, -1 if d in dims else None) for d in range(input.ndim)])
+    steps = preserved_strides(
+        input.shape, tuple([step // input.itemsize for step in input.strides])
+    )
+    order = sorted(range(input.ndim), key=lambda dim: -steps[dim])
+    back = sorted(range(input.ndim), key=lambda dim: order[dim])
+    return copied(input[key].transpose(order)).transpose(back)
 
 
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
@@ -16,6 +29,4 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     @table.kernel()
     def flip(input: Any, dims: Shape) -> Any:
-        backwards = slice(None, None, -1)
-        key = tuple([backwards if d in dims else slice(None) for d in range(input.ndim)])
-        return xp.array(input[key], order="K", copy=True)
+        return flipped(input, dims, lambda array: xp.array(array, order="C", copy=True))

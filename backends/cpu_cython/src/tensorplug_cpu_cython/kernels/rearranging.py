@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.plugin import ALL_DTYPES, KernelTable, Shape
+from tensorplug.plugin.array_kernels.rearranging import flipped
 
 from .. import copying, pointwise
-
-_BACKWARDS, _FORWARDS = slice(None, None, -1), slice(None)
 
 
 def build(table: KernelTable) -> None:
@@ -17,5 +16,4 @@ def build(table: KernelTable) -> None:
 
     @table.kernel()
     def flip(input: Any, dims: Shape) -> Any:
-        key = tuple([_BACKWARDS if d in dims else _FORWARDS for d in range(input.ndim)])
-        return pointwise.clone(input[key])
+        return flipped(input, dims, pointwise.clone)
