@@ -18,7 +18,7 @@ MODULES = """accelerator amp autograd autograd.forward_ad autograd.functional au
 #: Signatures that are others, by the reason.
 OTHERWISE = {
     "settings of torch's compiler, archives and files that are not here":
-        "nn.functional.linear_cross_entropy serialization.save serialization.load library.infer_schema "
+        "nn.functional.linear_cross_entropy serialization.save library.infer_schema "
         "utils.benchmark.Timer.collect_callgrind random.fork_rng",
     "an override has to be asked for, as in torch where it had no such argument":
         "library.register_fake library.impl_abstract library.Library.impl",

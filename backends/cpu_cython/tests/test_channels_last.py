@@ -60,6 +60,8 @@ class Network(nn.Module):
             )
             if draw.random() < 0.5:
                 self.layers.append(nn.BatchNorm2d(after))
+                # Not 0, or what is padded by zeros comes to 0 in each norm behind, and at kinks.
+                nn.init.uniform_(self.layers[-1].bias, 0.1, 0.5)
             self.plan.append(len(self.layers))
             self.plan += draw.sample(KEEPING, draw.randint(0, 2))
             if draw.random() < 0.4:

@@ -266,12 +266,12 @@ def gathered_sum(g, tuple shape, int dim, index, fallback):
     return target
 
 
-def place(input, tuple shape, tuple key):
+def place(input, shape, key):
     """Return zeros of `shape` that hold the input at a basic key."""
     cdef np.ndarray array = plain_array(input)
-    result = zeros(shape, array.descr)
+    result = zeros(tuple(shape), array.descr)
     if type_of(array) < 0:
-        result[key] = array
+        result[tuple(key)] = array
     else:
         where = result[(*key, ...)]
         pointwise.copy(where, array, where)

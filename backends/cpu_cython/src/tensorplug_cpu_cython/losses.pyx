@@ -69,7 +69,7 @@ cdef int computed_in(np.ndarray array) noexcept:
     return TP_F64 if number == TP_F64 else TP_F32
 
 
-def cross_entropy(input, target, weight, ignored, str reduction, bint logs, fallback):
+def cross_entropy(input, target, weight, ignored, reduction, bint logs, fallback):
     """Return the losses, their sum or their weighted mean, of scores or of log probabilities."""
     cdef np.ndarray given = plain_array(input), x, classes, weights = None, result
     cdef tp_classes c
@@ -116,7 +116,7 @@ def cross_entropy(input, target, weight, ignored, str reduction, bint logs, fall
     return result if type_of(given) == number else pointwise.cast(result, descriptors[type_of(given)])
 
 
-def cross_entropy_gradient(g, input, target, weight, ignored, str reduction, bint logs, fallback):
+def cross_entropy_gradient(g, input, target, weight, ignored, reduction, bint logs, fallback):
     """Return the gradient of :func:`cross_entropy`'s input."""
     cdef np.ndarray given = plain_array(input), x, classes, gradient, weights = None, result
     cdef tp_classes c

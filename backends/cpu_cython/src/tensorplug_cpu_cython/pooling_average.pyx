@@ -212,7 +212,7 @@ def adaptive_avg_pool(input, tuple size):
     return mean(x, layout, shares(np.PyArray_DIMS(x) + 2, size))
 
 
-def adaptive_avg_pool_backward(gradient, tuple shape):
+def adaptive_avg_pool_backward(gradient, shape):
     """Return the gradient of the input, of this shape; channels last where the gradient is."""
     cdef np.ndarray g = plain_array(gradient)
     cdef np.npy_intp sizes[64]
@@ -220,5 +220,5 @@ def adaptive_avg_pool_backward(gradient, tuple shape):
     if is_half(g):
         return pointwise.cast(adaptive_avg_pool_backward(pointwise.cast(g, descriptors[TP_F32]), shape), g.dtype)
     g = dense(g, &layout)
-    shape_of(g, shape[2:], sizes)
+    shape_of(g, tuple(shape[2:]), sizes)
     return spread(g, layout, sizes, shares(sizes + 2, tuple([g.shape[i] for i in range(2, g.ndim)])))

@@ -111,7 +111,7 @@ def max_pool(input, tuple kernel, tuple stride, tuple padding, tuple dilation, b
     return values, places
 
 
-def max_pool_backward(gradient, indices, tuple shape):
+def max_pool_backward(gradient, indices, shape):
     """Return the gradient put, and added up, where the maxima were; channels last where the indices are."""
     cdef np.ndarray g = plain_array(gradient), places, turned, result
     cdef int layout, count = <int> len(shape) - 2, i, outside

@@ -41,24 +41,25 @@ cdef inline np.ndarray array_of(object value):
     return <np.ndarray> value if np.PyArray_Check(value) else numpy.asarray(value)
 
 
-def basic_index(value, tuple key):
+def basic_index(value, key):
     """Return the view of a key of nonnegative ints, slices of positive step, and None."""
     cdef np.ndarray input = array_of(value)
+    cdef tuple items = <tuple> key if type(key) is tuple else tuple(key)
     cdef np.npy_intp shape[64]
     cdef np.npy_intp strides[64]
     cdef char *data = <char *> np.PyArray_DATA(input)
     cdef int dims = np.PyArray_NDIM(input), d = 0, count = 0
     cdef Py_ssize_t start, stop, step, size
-    if dims + len(key) > 64:
-        return input[(*key, ...)]
-    for item in key:
+    if dims + len(items) > 64:
+        return input[(*items, ...)]
+    for item in items:
         if item is None:
             shape[count] = 1
             strides[count] = 0
             count += 1
             continue
         if d >= dims:
-            return input[(*key, ...)]  # says what is wrong
+            return input[(*items, ...)]  # says what is wrong
         size = np.PyArray_DIM(input, d)
         if type(item) is slice:
             PySlice_Unpack(item, &start, &stop, &step)
@@ -70,7 +71,7 @@ def basic_index(value, tuple key):
         else:
             start = item
             if start < 0 or start >= size:
-                return input[(*key, ...)]
+                return input[(*items, ...)]
             data += start * np.PyArray_STRIDE(input, d)
         d += 1
     for d in range(d, dims):

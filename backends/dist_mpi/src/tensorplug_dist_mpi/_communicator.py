@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import time
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -26,6 +29,25 @@ _LOGICAL = {
 # Messages by which members tell in what they wait; users' tags are smaller.
 _ANNOUNCEMENT = 2**15
 _HALVES = ("float16", "bfloat16")
+
+
+def _let_be_read() -> None:
+    """Wait, a second at most, until what was printed is read: at an abort `mpiexec` drops what it has not."""
+    try:
+        import fcntl
+        import termios
+    except ImportError:  # Windows
+        return
+    until = time.monotonic() + 1
+    for output in (1, 2):
+        try:
+            while stat.S_ISFIFO(os.fstat(output).st_mode) and time.monotonic() < until:
+                unread = fcntl.ioctl(output, termios.FIONREAD, b"\0" * 4)
+                if not any(unread):
+                    break
+                time.sleep(0.001)
+        except OSError:  # closed, or a system that does not tell
+            continue
 
 
 class MpiRequest(Request):
@@ -150,6 +172,7 @@ class MpiCommunicator(Communicator):
             self._comm.Free()
 
     def abort(self) -> None:
+        _let_be_read()
         MPI.COMM_WORLD.Abort(1)
 
     def announce(self, text: str) -> None:
