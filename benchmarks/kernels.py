@@ -58,7 +58,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.kernels", description="Times of kernels as ratios to torch."
     )
-    parser.add_argument("--quick", action="store_true", help="a rough look: fewer, shorter rounds")
+    parser.add_argument(
+        "--quick", action="store_true", help="a rough look: two sizes, short rounds"
+    )
     parser.add_argument("--filter", default="", metavar="PATTERN", help="ops that match a regex")
     parser.add_argument("--threads", type=int, default=2, help="of both libraries (default: 2)")
     parser.add_argument("--device", default="cpu", help="of both libraries (default: cpu)")
@@ -105,6 +107,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         bandwidth = max(devices.copy_bandwidth(device, library) for library in libraries)
         peak = max(devices.product_peaks(device, library)["float32"] for library in libraries)
         sizes = devices.SIZES
+    if options.quick:
+        sizes = sizes[::2]
     print(f"copy bandwidth: {bandwidth / 1e9:.1f} GB/s; products: {peak / 1e9:.1f} GFLOP/s")
     print(f"{harness.HEADER:100}          speed   share")
     results = []
