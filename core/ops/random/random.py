@@ -26,7 +26,6 @@ from ...device.dtypes import (
     int64,
 )
 from ...device.generator import Generator, chosen_generator
-from ...dispatch import op_registry
 from ...dispatch.execution import kernel_of
 from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
@@ -90,10 +89,9 @@ def bits(shape: Shape, device: Device, generator: Generator) -> Any:
     if dispatch_state.layers_active or dispatch_state.verify or key.is_meta:
         return philox_bits(shape, seed, offset, device)
     # What the call would come to: there is nothing to record, convert or look up.
-    output = new_tensor(
-        kernel_of(op_registry.get_op("philox_bits"), key)(shape, seed, offset), key, shape
-    )
-    if dispatch_state.grad_disabled:
+    op = philox_bits.op  # type: ignore[attr-defined]
+    output = new_tensor(kernel_of(op, key)(shape, seed, offset), key, shape)
+    if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(output)
     return output
 
