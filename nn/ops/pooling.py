@@ -374,13 +374,13 @@ def _tensor(values: list[int], like: Any) -> Any:
     return tensor(values, dtype=like.dtype, device=like.device)
 
 
+def gradient_of_maxima(g_values: Any, indices: Any, input_shape: Any) -> Any:
+    """Return the gradient of the input of a pooling of maxima that returns their indices, too."""
+    return max_pool_backward(g_values, indices, tuple(input_shape))
+
+
 DERIVATIVES = [
-    derivative(
-        "max_pool",
-        input=lambda g_values, indices, input_shape: max_pool_backward(
-            g_values, indices, tuple(input_shape)
-        ),
-    ),
+    derivative("max_pool", input=gradient_of_maxima),
     derivative(
         "max_pool_backward",
         gradient=lambda g, indices: _maxima(g, indices),

@@ -321,11 +321,6 @@ DERIVATIVES = [
     for count, (_, both) in _MAX_POOLS.items()
     for item in (
         derivative(f"adaptive_max_pool{count}d", input=_gradient(both)),
-        derivative(
-            f"adaptive_max_pool{count}d_with_indices",
-            input=lambda g_values, indices, input_shape: ops.max_pool_backward(
-                g_values, indices, tuple(input_shape)
-            ),
-        ),
+        derivative(f"adaptive_max_pool{count}d_with_indices", input=ops.gradient_of_maxima),
     )
 ]

@@ -12,7 +12,7 @@ from tensorplug.core.device.dtypes import int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import arange, cat, full_like, rand
 
-from ...ops.pooling import max_pool_backward
+from ...ops.pooling import gradient_of_maxima, max_pool_backward
 from .._common import batched, per_dimension, unbatched
 
 __all__ = [
@@ -231,9 +231,7 @@ DERIVATIVES = [
         derivative(f"fractional_max_pool{count}d", input=_gradient(both), _random_samples=None),
         derivative(
             f"fractional_max_pool{count}d_with_indices",
-            input=lambda g_values, indices, input_shape: max_pool_backward(
-                g_values, indices, tuple(input_shape)
-            ),
+            input=gradient_of_maxima,
             _random_samples=None,
         ),
     )
