@@ -99,6 +99,7 @@ static int add_winograd(tp_net *net, const tp_dnn_problem *p, int source, const 
     tp_net_step *s = value < 0 ? NULL : tp_net_add_step(net, NULL);
     if (!s) goto done;
     s->winograd = made;
+    net->guarded = 1; /* a tile mixes its numbers, so that NaN and infinity would spread */
     s->implementation = "winograd";
     tp_net_use(net, s, DNNL_ARG_SRC, source);
     for (int i = 0; i < count; i++)
