@@ -61,7 +61,8 @@ static struct tp_net_winograd *new_winograd(const tp_net *net, const tp_dnn_prob
     made->problem = (tp_wino){
         .images = source[0], .channels = source[1], .height = source[2], .width = source[3], .filters = target[1],
         .out_height = target[2], .out_width = target[3], .top = p->before[0], .left = p->before[1],
-        .image_step = source[1] * source[2] * source[3], .kernel = (int)p->arrays[1].shape[2], .posts = count};
+        .image_step = source[1] * source[2] * source[3], .kernel = (int)p->arrays[1].shape[2], .posts = count,
+        .threads = net->threads};
     for (int i = 0; i < count; i++) {
         const int clips = posts[i].kind == TP_NET_CLIP;
         made->problem.post[i] = (tp_wino_post){
@@ -126,7 +127,7 @@ int tp_net_winograd_run(const tp_net *net, const tp_net_step *s, float *scratch)
     for (int i = 0; i < w->problem.posts; i++)
         if (w->others[i] >= 0 && dnnl_memory_get_data_handle(net->values[w->others[i]].memory, &other[i])) return 1;
     TP_CHOOSE(tp_wino_table, net->level)
-        ->run(&w->problem, source, w->weight, w->bias, (const float *const *)other, target, scratch, net->threads);
+        ->run(&w->problem, source, w->weight, w->bias, (const float *const *)other, target, scratch);
     return 0;
 }
 
