@@ -192,7 +192,7 @@ def _refuse_bool(input: Tensor, name: str, what: str) -> None:
         )
 
 
-@composite()
+@composite(view=True)
 def positive(input: Tensor) -> Tensor:
     """Return `input`.
 
