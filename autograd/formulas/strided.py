@@ -7,8 +7,21 @@ from typing import Any
 
 from tensorplug.core.dispatch.op_registry import handle
 from tensorplug.core.ops.creation.creation import fill_new
-from tensorplug.core.ops.indexing.indexing import place, zeros_like_gradient as zeros
-from tensorplug.core.ops.strided import diag_embed, diagonal, view_as_complex, view_as_real
+from tensorplug.core.ops.indexing.indexing import (
+    basic_index,
+    place,
+    select,
+    zeros_like_gradient as zeros,
+)
+from tensorplug.core.ops.strided import (
+    diag_embed,
+    diagonal,
+    diagonal_scatter,
+    select_scatter,
+    slice_scatter,
+    view_as_complex,
+    view_as_real,
+)
 from tensorplug.core.tensor.shapes import contiguous_strides
 
 from ..engine.derivatives import derivative, not_differentiable, on_tensors
@@ -86,6 +99,27 @@ DERIVATIVES = [
     derivative("view_as_real", input=lambda g: view_as_complex(g.contiguous())),
     derivative("view_as_complex", input=lambda g: view_as_real(g)),
     *not_differentiable("view_dtype"),
+    derivative(
+        "select_scatter",
+        input=lambda g, src_shape, dim, index: select_scatter(g, zeros(g, src_shape), dim, index),
+        src=lambda g, dim, index: select(g, dim, index),
+    ),
+    derivative(
+        "slice_scatter",
+        input=lambda g, src_shape, dim, start, end, step: slice_scatter(
+            g, zeros(g, src_shape), dim, start, end, step
+        ),
+        src=lambda g, dim, start, end, step: basic_index(
+            g, (*(slice(None),) * dim, slice(start, end, step))
+        ),
+    ),
+    derivative(
+        "diagonal_scatter",
+        input=lambda g, src_shape, offset, dim1, dim2: diagonal_scatter(
+            g, zeros(g, src_shape), offset, dim1, dim2
+        ),
+        src=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
+    ),
 ]
 
 
@@ -98,6 +132,9 @@ TANGENTS = [
     # The tangent may lie in memory in another way.
     tangent("view_as_complex", input=lambda t: view_as_complex(t.contiguous())),
     linear("view_as_real", "input"),
+    linear("select_scatter", "input", "src"),
+    linear("slice_scatter", "input", "src"),
+    linear("diagonal_scatter", "input", "src"),
 ]
 
 

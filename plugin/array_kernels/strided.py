@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.device.dtypes import DType
@@ -9,6 +10,18 @@ from tensorplug.core.tensor.shapes import Shape
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace
+from .rearranging import copied_like
+
+
+def written(view: Callable[..., Any], copied: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return the kernel of a copy that holds `src` at a view of it; `copied` copies row by row."""
+
+    def kernel(input: Any, src: Any, *where: Any) -> Any:
+        result = copied_like(input, input, copied)
+        view(result, *where)[...] = src
+        return result
+
+    return kernel
 
 
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
@@ -60,6 +73,22 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         if not getattr(result.flags, "writeable", True) and input.flags.writeable:
             result.flags.writeable = True
         return result
+
+    def select(input: Any, dim: int, index: int) -> Any:
+        return input[(*(slice(None),) * dim, index, ...)]
+
+    def sliced(input: Any, dim: int, start: int, end: int, step: int) -> Any:
+        return input[(*(slice(None),) * dim, slice(start, end, step))]
+
+    def rows(array: Any) -> Any:
+        return xp.array(array, order="C", copy=True)
+
+    for op, view in (
+        ("select_scatter", select),
+        ("slice_scatter", sliced),
+        ("diagonal_scatter", diagonal),
+    ):
+        table.add(op, written(view, rows))
 
     @table.kernel()
     def diag_embed(input: Any, offset: int, dim1: int, dim2: int) -> Any:

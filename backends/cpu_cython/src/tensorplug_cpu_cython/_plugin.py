@@ -22,6 +22,8 @@ from tensorplug.plugin import (
 from . import allocator, cpu_features, library
 from ._dtypes import PRIORITY
 from .kernels import (
+    comparison,
+    complex,
     copying,
     creation,
     cumulative,
@@ -47,6 +49,8 @@ from .kernels import (
 from .pointwise_regions import PointwiseFuser
 
 FAMILIES = (
+    comparison,
+    complex,
     copying,
     creation,
     cumulative,

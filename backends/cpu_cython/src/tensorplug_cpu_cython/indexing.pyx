@@ -4,6 +4,7 @@ import numpy
 
 cimport numpy as np
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from . import pointwise
 from .indexing_gather import zeros
@@ -349,6 +350,45 @@ def chosen(input, mask):
             <const char *> np.PyArray_DATA(where), count, starts, threads,
         )
     return result
+
+
+def put_masked_kernel(fallback):
+    """Return the kernel of copies that hold the first elements of a source where a mask is True."""
+    def masked_scatter(input, mask, source):
+        cdef np.ndarray array = plain_array(input), where = plain_array(mask), values = plain_array(source)
+        cdef np.ndarray result
+        if not np.PyArray_IS_C_CONTIGUOUS(where) or not np.PyArray_IS_C_CONTIGUOUS(values):
+            return fallback(input, mask, source)
+        result = copied(array)
+        if not put_at_mask(
+            <char *> np.PyArray_DATA(result), <const char *> np.PyArray_DATA(where),
+            <const char *> np.PyArray_DATA(values), np.PyArray_SIZE(array), np.PyArray_SIZE(values),
+            np.PyArray_ITEMSIZE(array),
+        ):
+            return fallback(input, mask, source)  # says what is wrong
+        return result
+
+    return masked_scatter
+
+
+cdef bint put_at_mask(
+    char *place, const char *mask, const char *value, Py_ssize_t count, Py_ssize_t left, size_t width
+) noexcept:
+    """Write values to the places where a mask is True; return whether there were enough of them."""
+    cdef Py_ssize_t i
+    for i in range(count):
+        if mask[i]:
+            if not left:
+                return False
+            if width == 4:  # whose copies the compiler then knows the length of
+                memcpy(place + i * 4, value, 4)
+            elif width == 8:
+                memcpy(place + i * 8, value, 8)
+            else:
+                memcpy(place + i * width, value, width)
+            value += width
+            left -= 1
+    return True
 
 
 # --- rows of a table -------------------------------------------------------------------------------

@@ -4,8 +4,11 @@ import numpy
 
 cimport numpy as np
 
+from tensorplug.plugin.array_kernels.rearranging import copied_like, flipped
+
 from . import pointwise
 
+from .allocator cimport new_array, plain_array
 from .indexing_gather cimport zeros_of
 
 np.import_array()
@@ -178,6 +181,48 @@ def diagonal(value, Py_ssize_t offset, int dim1, int dim2):
     return tp_view(input, data, count + 1, shape, strides)
 
 
+def select(value, int dim, Py_ssize_t index):
+    """Return the view of one position along a dimension."""
+    return _part(array_of(value), dim, index, 1, 1, True)
+
+
+def sliced(value, int dim, Py_ssize_t start, Py_ssize_t end, Py_ssize_t step):
+    """Return the view of a slice of a dimension, its bounds canonical."""
+    return _part(array_of(value), dim, start, max(0, (end - start + step - 1) // step), step, False)
+
+
+cdef _part(np.ndarray input, int dim, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step, bint single):
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef int dims = np.PyArray_NDIM(input), d, made = 0
+    for d in range(dims):
+        if d == dim:
+            if single:
+                continue
+            shape[made] = count
+            strides[made] = np.PyArray_STRIDE(input, d) * step
+        else:
+            shape[made] = np.PyArray_DIM(input, d)
+            strides[made] = np.PyArray_STRIDE(input, d)
+        made += 1
+    start = start * np.PyArray_STRIDE(input, dim) if count else 0
+    return tp_view(input, <char *> np.PyArray_DATA(input) + start, made, shape, strides)
+
+
+def written(view):
+    """Return the kernel of a copy of an array, in its order of memory, that holds another at a view."""
+    def kernel(value, src, *where):
+        cdef np.ndarray input = array_of(value)
+        result = pointwise.clone(input) if np.PyArray_IS_C_CONTIGUOUS(input) else copied_like(
+            input, input, pointwise.clone
+        )
+        shown = view(result, *where)
+        pointwise.copy(shown, src, shown)
+        return result
+
+    return kernel
+
+
 cdef dict _REAL = {numpy.dtype("complex64"): numpy.dtype("float32"), numpy.dtype("complex128"): numpy.dtype("float64")}
 cdef dict _COMPLEX = {real: number for number, real in _REAL.items()}
 
@@ -205,6 +250,35 @@ def view_as_complex(value):
         input, <char *> np.PyArray_DATA(input), np.PyArray_NDIM(input) - 1, np.PyArray_DIMS(input),
         np.PyArray_STRIDES(input), _COMPLEX[<object> np.PyArray_DESCR(input)],
     )
+
+
+def complex_of(real, imag):
+    """Return new complex numbers with these parts, arrays of one shape and dtype."""
+    cdef np.ndarray parts = plain_array(real), result
+    result = new_array(_COMPLEX[<object> np.PyArray_DESCR(parts)], np.PyArray_NDIM(parts), np.PyArray_DIMS(parts), NULL)
+    shown = view_as_real(result)
+    last = np.PyArray_NDIM(parts)
+    for number, part in enumerate((parts, imag)):
+        target = _part(shown, last, number, 1, 1, True)
+        pointwise.copy(target, part, target)
+    return result
+
+
+def flip(value, tuple dims):
+    """Return a copy, in its own order of memory, with some dimensions reversed."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp strides[64]
+    cdef char *data = <char *> np.PyArray_DATA(input)
+    cdef int d
+    if not np.PyArray_IS_C_CONTIGUOUS(input):
+        return flipped(input, dims, pointwise.clone)
+    for d in range(np.PyArray_NDIM(input)):
+        strides[d] = np.PyArray_STRIDE(input, d)
+    if np.PyArray_SIZE(input):
+        for d in dims:
+            data += strides[d] * (np.PyArray_DIM(input, d) - 1)
+            strides[d] = -strides[d]
+    return pointwise.clone(tp_view(input, data, np.PyArray_NDIM(input), np.PyArray_DIMS(input), strides))
 
 
 def diag_embed(value, Py_ssize_t offset, int dim1, int dim2):
