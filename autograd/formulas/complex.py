@@ -6,8 +6,15 @@ from tensorplug.core.ops.complex import imag, real
 
 from ..engine.derivatives import derivative
 from ..forward.tangents import linear
+from .shape import sum_to_shape
 
-DERIVATIVES = [derivative("complex", real=lambda g: real(g), imag=lambda g: imag(g))]
+DERIVATIVES = [
+    derivative(
+        "complex",
+        real=lambda g, real_shape: sum_to_shape(real(g), real_shape),
+        imag=lambda g, imag_shape: sum_to_shape(imag(g), imag_shape),
+    )
+]
 
 
 TANGENTS = [linear("complex", "real", "imag")]

@@ -11,6 +11,7 @@ from tensorplug.core.ops.masking import masked_select, where
 
 from ..engine.derivatives import derivative, on_tensors
 from ..forward.tangents import holomorphic, linear
+from .shape import sum_to_shape
 
 
 @on_tensors
@@ -36,7 +37,7 @@ DERIVATIVES = [
     derivative("masked_select", input=_masked_select, mask=None),
     derivative(
         "masked_scatter",
-        input=lambda g, mask: where(mask, 0, g),
+        input=lambda g, mask, input_shape: sum_to_shape(where(mask, 0, g), input_shape),
         mask=None,
         source=_scattered,
     ),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from tensorplug.core.dispatch.op_registry import handle
-from tensorplug.core.ops.creation.creation import fill_new
 from tensorplug.core.ops.indexing.indexing import (
     basic_index,
     place,
@@ -14,6 +12,7 @@ from tensorplug.core.ops.indexing.indexing import (
     zeros_like_gradient as zeros,
 )
 from tensorplug.core.ops.strided import (
+    as_strided_backward,
     diag_embed,
     diagonal,
     diagonal_scatter,
@@ -22,48 +21,12 @@ from tensorplug.core.ops.strided import (
     view_as_complex,
     view_as_real,
 )
-from tensorplug.core.tensor.shapes import contiguous_strides
 
 from ..engine.derivatives import derivative, not_differentiable, on_tensors
 from ..forward.tangents import linear, tangent
 from ..vmap.vmap_rules import shared_rule
 
 _ARANGE = handle("arange")
-
-
-def _positions(g: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
-    """Return, in one dimension, where in the storage each element of a strided tensor is."""
-    total = fill_new((), offset, _ARANGE.call(0).dtype, g.device)
-    for d, (size, stride) in enumerate(zip(shape, strides, strict=True)):
-        steps = _ARANGE.call(size, device=g.device) * stride
-        total = total + steps.reshape([size if n == d else 1 for n in range(len(shape))])
-    return total.expand(shape).reshape(math.prod(shape))
-
-
-@on_tensors
-def _as_strided(
-    g: Any,
-    input_shape: tuple[int, ...],
-    size: tuple[int, ...],
-    stride: tuple[int, ...],
-    storage_offset: int,
-    layout: tuple[tuple[int, ...], int],
-) -> Any:
-    own = _positions(g, input_shape, *layout)
-    shown = _positions(g, size, stride, storage_offset)
-    if not math.prod(input_shape) or not math.prod(size):
-        return zeros(g, input_shape)
-    extent = 1 + max(
-        offset + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
-        for shape, strides, offset in ((input_shape, *layout), (size, stride, storage_offset))
-    )
-    storage = zeros(g, (extent,)).index_put((shown,), g.reshape(math.prod(size)), True)
-    gradient = storage[own]
-    if layout[0] != contiguous_strides(input_shape):
-        # Elements of the input that share memory share its gradient.
-        ones = fill_new((math.prod(input_shape),), 1, g.dtype, g.device)
-        gradient = gradient / zeros(g, (extent,)).index_put((own,), ones, True)[own]
-    return gradient.reshape(input_shape)
 
 
 @on_tensors
@@ -92,7 +55,12 @@ def _diagonal(g: Any, input_shape: tuple[int, ...], offset: int, dim1: int, dim2
 
 
 DERIVATIVES = [
-    derivative("as_strided", input=_as_strided),
+    derivative(
+        "as_strided",
+        input=lambda g, input_shape, size, stride, storage_offset, layout: as_strided_backward(
+            g, input_shape, size, stride, storage_offset, layout
+        ),
+    ),
     derivative("diagonal", input=_diagonal),
     derivative("diag_embed", input=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2)),
     derivative("unfold", input=_unfold),

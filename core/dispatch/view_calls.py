@@ -18,7 +18,6 @@ from .call_cache import (
     AT_START,
     IN_ROWS,
     CallCache,
-    PlannedCall,
     ViewChain,
     ViewPlan,
     ViewPlans,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import COMPLEX, FLOATING, INTEGER, Number, bool_, get_default_dtype
 from ..dispatch.op_registry import Delegated, Spec, composite, handle, primitive
@@ -302,7 +302,14 @@ def _canonical_equal(input: Any, other: Any) -> Any:
             f"equal(): Expected all tensors to be on the same device, but found {input.device} and "
             f"{other.device}"
         )
-    return (input, other) if input._shape == other._shape else Delegated(False)
+    if input._shape == other._shape:
+        return input, other
+    return Delegated.to(_unequal, input, other)
+
+
+def _unequal(_input: Any, _other: Any) -> bool:
+    """Return whether tensors of two shapes are equal: never."""
+    return False
 
 
 @composite(rule=_canonical_equal, outputs="")

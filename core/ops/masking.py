@@ -248,10 +248,8 @@ def _canonical_masked_scatter(input: Any, mask: Any, source: Any) -> tuple[Any, 
             f"masked_scatter: expected self and source to have same dtypes but got {input.dtype.name} "
             f"and {source.dtype.name}"
         )
-    if input._shape == mask._shape:
-        return input, mask, source
-    shape = broadcast_shapes(input._shape, mask._shape)
-    return expand(input, shape), expand(mask, shape), source
+    broadcast_shapes(input._shape, mask._shape)
+    return input, mask, source
 
 
 def _masked(input: Any, mask: Any, source: Any) -> tuple[list[Any], Any]:
@@ -278,11 +276,13 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     >>> tp.zeros(3).masked_scatter(mask, tp.tensor([1.0, 2.0]))
     tensor([1., 0., 2.])
     """
-    if not input._shape:
+    shape = broadcast_shapes(input._shape, mask._shape)
+    if not shape:
         flat = masked_scatter(shown_as(input, (1,)), shown_as(mask, (1,)), source)
         return reshape(flat, ())
-    indices, values = _masked(input, mask, source)
-    return index_put(input, indices, values)
+    wide = expand(input, shape)
+    indices, values = _masked(wide, expand(mask, shape), source)
+    return index_put(wide, indices, values)
 
 
 @in_place(masked_scatter)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast as typed
 
-from ..device.dtypes import DType, as_dtype, float32, float64
+from ..device.dtypes import DType, as_dtype, float32, float64, int64
 from ..dispatch import op_registry
 from ..dispatch.execution import show
 from ..dispatch.op_registry import Spec, composite, primitive
 from ..dispatch.out_variants import exact_out, inplace
 from ..dispatch.state import dispatch_state
-from ..tensor.shapes import Shape, as_shape, normalize_dim
+from ..tensor.shapes import Shape, as_shape, contiguous_strides, normalize_dim
 from .copying import clone
 from .creation.creation import fill_new
-from .indexing.indexing import at, select_position
+from .indexing.indexing import at, index_put, select_position, zeros_like_gradient
 from .rules import cast, check_tensor
 from .shape.shape import relaid
 
@@ -39,6 +39,7 @@ __all__ = [
     "view_dtype",
 ]
 
+_ARANGE = op_registry.handle("arange")
 _BASIC_INDEX = op_registry.handle("basic_index")
 _COPY = op_registry.handle("copy")
 
@@ -101,6 +102,45 @@ def as_strided(
         layout = (input.stride(), _offset(input))
     offset = layout[1] if storage_offset is None else int(storage_offset)
     return Spec((input, shape, strides, offset, layout), shape, input.dtype)
+
+
+def _places(g: Any, shape: Shape, strides: Shape, offset: int) -> Any:
+    """Return, in one dimension, where in the storage each element of a strided tensor is."""
+    total = fill_new((), offset, int64, g.device)
+    for d, (size, stride) in enumerate(zip(shape, strides, strict=True)):
+        steps = _ARANGE.call(size, device=g.device) * stride
+        total = total + steps.reshape([size if n == d else 1 for n in range(len(shape))])
+    return total.expand(shape).reshape(math.prod(shape))
+
+
+@composite(method=False)
+def as_strided_backward(
+    g: Tensor,
+    input_shape: Shape,
+    size: Shape,
+    stride: Shape,
+    storage_offset: int,
+    layout: tuple[Shape, int],
+) -> Tensor:
+    """Return the gradient of the input of :func:`as_strided`, of which `g` is that of the view.
+
+    Elements of the view that share memory add up, those of the input share what comes there.
+    """
+    gradient: Any = g
+    if not math.prod(input_shape) or not math.prod(size):
+        return zeros_like_gradient(gradient, input_shape)
+    own = _places(gradient, input_shape, *layout)
+    shown = _places(gradient, size, stride, storage_offset)
+    extent = 1 + max(
+        offset + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+        for shape, strides, offset in ((input_shape, *layout), (size, stride, storage_offset))
+    )
+    empty = zeros_like_gradient(gradient, (extent,))
+    gradient = index_put(empty, (shown,), gradient.reshape(math.prod(size)), True)[own]
+    if layout[0] != contiguous_strides(input_shape):
+        ones = fill_new((math.prod(input_shape),), 1, g.dtype, g.device)
+        gradient = gradient / index_put(empty, (own,), ones, True)[own]
+    return typed("Tensor", gradient.reshape(input_shape))
 
 
 @op_registry.defined_by(as_strided)

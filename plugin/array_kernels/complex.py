@@ -14,7 +14,8 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     def joined(real: Any, imag: Any) -> Any:
         double = real.dtype.itemsize == 8
-        result = xp.empty(real.shape, "complex128" if double else "complex64")
+        shape = xp.broadcast_shapes(real.shape, imag.shape)
+        result = xp.empty(shape, "complex128" if double else "complex64")
         result.real, result.imag = real, imag
         return result
 

@@ -7,7 +7,6 @@ from typing import Any
 from ..tables import KernelTable
 from .namespace import ArrayNamespace
 
-
 #: What is said where a source has fewer elements than there are places for them.
 TOO_FEW = "masked_scatter: Number of elements of source ({}) < number of ones in mask ({})"
 
@@ -22,9 +21,11 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     @table.kernel()
     def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+        shape = xp.broadcast_shapes(input.shape, mask.shape)
+        mask = xp.broadcast_to(mask, shape)
         count = int(mask.sum())
         if source.size < count:
             raise RuntimeError(TOO_FEW.format(source.size, count))
-        result = xp.array(input, order="C", copy=True)
+        result = xp.array(xp.broadcast_to(input, shape), order="C", copy=True)
         result[mask] = source.reshape(-1)[:count]
         return result

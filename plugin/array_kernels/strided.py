@@ -24,6 +24,15 @@ def written(view: Callable[..., Any], copied: Callable[[Any], Any]) -> Callable[
     return kernel
 
 
+def _places(xp: Any, shape: Shape, strides: Shape, offset: int) -> Any:
+    """Return where in the storage each element of a strided array is."""
+    places = xp.full(shape, offset, xp.int64)
+    for dim, (size, stride) in enumerate(zip(shape, strides, strict=True)):
+        steps = xp.arange(size) * stride
+        places += steps.reshape([size if d == dim else 1 for d in range(len(shape))])
+    return places
+
+
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     xp = namespace.xp
@@ -55,6 +64,19 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
             )
         start = memory[min(storage_offset, memory.size) :]
         return strided(start, size, tuple([step * input.itemsize for step in stride]))
+
+    @table.kernel()
+    def as_strided_backward(
+        g: Any, input_shape: Shape, size: Shape, stride: Shape, storage_offset: int, layout: Any
+    ) -> Any:
+        own = _places(xp, input_shape, *layout)
+        shown = _places(xp, size, stride, storage_offset)
+        storage = xp.zeros(1 + max(int(own.max(initial=0)), int(shown.max(initial=0))), g.dtype)
+        xp.add.at(storage, shown, g)
+        gradient = storage[own]
+        count = xp.zeros(storage.shape, g.dtype)
+        xp.add.at(count, own, xp.ones((), g.dtype))
+        return gradient / count[own]  # elements of the input that share memory share its gradient
 
     @table.kernel()
     def unfold(input: Any, dimension: int, size: int, step: int) -> Any:

@@ -142,7 +142,8 @@ def test_plans_are_followed(monkeypatch):
         "of pairs": lambda: tp.view_as_complex(pairs), "by strides": lambda: tp.as_strided(x, (2, 2), (1, 2)),
         "by strides, recorded": lambda: y.as_strided((2, 2), (1, 2), 3), "pairs": lambda: tp.view_as_real(z),
         "real": lambda: tp.real(z), "imag": lambda: tp.imag(z), "bytes": lambda: x.view(tp.int32),
-        "itself": lambda: x.contiguous(), "recorded itself": lambda: y.reshape(4, 6), "real itself": lambda: tp.real(x),
+        "itself": lambda: x.contiguous(), "recorded itself": lambda: y.reshape(4, 6),
+        "real itself": lambda: tp.real(x),
     }  # fmt: skip
     for call in calls.values():
         call()
@@ -159,7 +160,9 @@ def test_plans_are_followed(monkeypatch):
     with pytest.raises(AssertionError, match="planned anew"):
         x.t().reshape(3, 8)  # not contiguous: a copy
     with pytest.raises(AssertionError, match="planned anew"):
-        tp.as_strided(tp.rand(5, 6)[1:], (2, 2), (1, 2))  # begins behind the storage's first element
+        tp.as_strided(
+            tp.rand(5, 6)[1:], (2, 2), (1, 2)
+        )  # begins behind the storage's first element
 
 
 @pytest.mark.parametrize("name", ["tensor_split", "hsplit", "vsplit", "dsplit"])

@@ -10,6 +10,7 @@ from . import pointwise
 
 from .allocator cimport new_array, plain_array
 from .indexing_gather cimport zeros_of
+from .broadcasting cimport common_shape
 
 np.import_array()
 
@@ -253,11 +254,12 @@ def view_as_complex(value):
 
 
 def complex_of(real, imag):
-    """Return new complex numbers with these parts, arrays of one shape and dtype."""
+    """Return new complex numbers with these parts, arrays of one dtype."""
     cdef np.ndarray parts = plain_array(real), result
-    result = new_array(_COMPLEX[<object> np.PyArray_DESCR(parts)], np.PyArray_NDIM(parts), np.PyArray_DIMS(parts), NULL)
+    cdef np.npy_intp shape[64]
+    cdef int last = common_shape(parts, plain_array(imag), shape)
+    result = new_array(_COMPLEX[<object> np.PyArray_DESCR(parts)], last, shape, NULL)
     shown = view_as_real(result)
-    last = np.PyArray_NDIM(parts)
     for number, part in enumerate((parts, imag)):
         target = _part(shown, last, number, 1, 1, True)
         pointwise.copy(target, part, target)
@@ -297,6 +299,74 @@ def diag_embed(value, Py_ssize_t offset, int dim1, int dim2):
         shown = diagonal(result, offset, dim1, dim2)
         pointwise.copy(shown, input, shown)
     return result
+
+
+ctypedef fused number:
+    float
+    double
+
+
+cdef void add_strided(
+    number *storage, const number *values, int dims, const np.npy_intp *shape, const np.npy_intp *strides
+) noexcept:
+    """Add values, row by row, to the elements that strides tell, of which some may be the same."""
+    cdef np.npy_intp place[64]
+    cdef np.npy_intp total = 1, offset = 0, i, k
+    cdef int d
+    for d in range(dims):
+        place[d] = 0
+        total *= shape[d]
+    cdef np.npy_intp last = shape[dims - 1] if dims else 1, step = strides[dims - 1] if dims else 0
+    for i in range(total // last if last else 0):
+        for k in range(last):
+            storage[offset + k * step] += values[i * last + k]
+        for d in range(dims - 2, -1, -1):
+            place[d] += 1
+            offset += strides[d]
+            if place[d] < shape[d]:
+                break
+            offset -= shape[d] * strides[d]
+            place[d] = 0
+
+
+def as_strided_backward_kernel(fallback):
+    """Return the kernel of the gradient of views by strides, for float32 and float64.
+
+    The fallback serves views of what does not lie row by row.
+    """
+    def as_strided_backward(g, tuple input_shape, size, stride, Py_ssize_t storage_offset, layout):
+        cdef np.ndarray values = array_of(g), storage
+        cdef np.npy_intp shape[64]
+        cdef np.npy_intp strides[64]
+        cdef np.npy_intp extent = storage_offset, count = 1, begin = layout[1]
+        cdef int dims = <int> len(size), d
+        for d in range(<int> len(input_shape) - 1, -1, -1):
+            if layout[0][d] != count and input_shape[d] != 1:
+                return fallback(g, input_shape, size, stride, storage_offset, layout)
+            count *= input_shape[d]
+        for d in range(dims):
+            shape[d] = size[d]
+            strides[d] = stride[d]
+            extent += (shape[d] - 1) * strides[d]
+        if dims > 63 or not count or not np.PyArray_SIZE(values):
+            return fallback(g, input_shape, size, stride, storage_offset, layout)
+        if not np.PyArray_IS_C_CONTIGUOUS(values):
+            values = pointwise.clone(values)
+        extent = max(extent + 1, begin + count)
+        storage = zeros_of(<np.dtype> np.PyArray_DESCR(values), 1, &extent)
+        if np.PyArray_TYPE(values) == np.NPY_FLOAT32:
+            add_strided[float](
+                <float *> np.PyArray_DATA(storage) + storage_offset, <const float *> np.PyArray_DATA(values),
+                dims, shape, strides,
+            )
+        else:
+            add_strided[double](
+                <double *> np.PyArray_DATA(storage) + storage_offset, <const double *> np.PyArray_DATA(values),
+                dims, shape, strides,
+            )
+        return view(_part(storage, 0, begin, count, 1, False), input_shape)
+
+    return as_strided_backward
 
 
 def as_strided_kernel(fallback):
