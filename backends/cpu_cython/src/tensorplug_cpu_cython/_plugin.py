@@ -22,6 +22,8 @@ from tensorplug.plugin import (
 from . import allocator, cpu_features, library
 from ._dtypes import PRIORITY
 from .kernels import (
+    comparison,
+    complex,
     copying,
     creation,
     cumulative,
@@ -32,6 +34,7 @@ from .kernels import (
     masking,
     matmul,
     norms,
+    numeric,
     pointwise,
     pointwise_fused,
     random,
@@ -47,6 +50,8 @@ from .kernels import (
 from .pointwise_regions import PointwiseFuser
 
 FAMILIES = (
+    comparison,
+    complex,
     copying,
     creation,
     cumulative,
@@ -57,6 +62,7 @@ FAMILIES = (
     masking,
     matmul,
     norms,
+    numeric,
     pointwise,
     pointwise_fused,
     random,
