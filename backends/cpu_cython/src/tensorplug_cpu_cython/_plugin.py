@@ -25,6 +25,7 @@ from .kernels import (
     copying,
     creation,
     cumulative,
+    distances,
     fft,
     indexing,
     joining,
@@ -50,6 +51,7 @@ FAMILIES = (
     copying,
     creation,
     cumulative,
+    distances,
     fft,
     indexing,
     joining,
@@ -90,6 +92,7 @@ def _of_networks() -> KernelTable:
         normalization,
         pooling,
         rnn,
+        upsampling,
         vision,
     )
 
@@ -105,6 +108,7 @@ def _of_networks() -> KernelTable:
             normalization,
             pooling,
             rnn,
+            upsampling,
             vision,
         )
     )
