@@ -11,8 +11,8 @@ from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import aminmax, arange, searchsorted, where, zeros
 from tensorplug.core.tensor.predicates import all_samples
 
+from ..ops._gradients import gradients
 from ..ops.embedding import embedding, limit_norms
-from ..ops.gradients import gradients
 from ._common import tensor
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]

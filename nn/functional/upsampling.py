@@ -6,6 +6,7 @@ import math
 import struct
 import warnings
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from tensorplug.autograd import derivative
@@ -16,7 +17,7 @@ from tensorplug.core.ops import zeros
 from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.shapes import Shape
 
-from ..ops.gradients import gradients
+from ..ops._gradients import gradients
 from ._common import check_room, tensor
 from .pooling.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
@@ -143,11 +144,13 @@ def _check_gradient(
     grad_output: Any, input_size: Shape, size: Any, scale_factor: Any, mode: str, *options: Any
 ) -> None:
     count = len(input_size) - 2
+    input_size = tuple([index(n) for n in input_size])
     known = mode in _DIMENSIONS and count in _DIMENSIONS[mode] and min(input_size[1:]) > 0
     wanted = size
     if known and size is None:
         wanted = [math.floor(n * f) for n, f in zip(input_size[2:], scale_factor, strict=True)]
-    if not known or grad_output._shape != (*input_size[:2], *wanted) or min(wanted) <= 0:
+    fits = known and len(wanted) == count and min(wanted) > 0
+    if not fits or grad_output._shape != (*input_size[:2], *wanted):
         raise RuntimeError(
             f"interpolate_backward(): a gradient {list(grad_output.shape)} is not of images of shape "
             f"{list(input_size)} resampled by mode {mode!r} to {size or scale_factor}"

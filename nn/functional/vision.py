@@ -14,7 +14,7 @@ from tensorplug.core.ops import linspace, ones, stack, where
 from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.layout import contiguous_format
 
-from ..ops.gradients import gradients
+from ..ops._gradients import gradients
 from ._common import tensor
 
 __all__ = [

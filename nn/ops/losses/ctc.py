@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from tensorplug.autograd import derivative
@@ -13,7 +14,7 @@ from tensorplug.core.ops import arange, cat, full_like, stack, where
 from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.shapes import Shape
 
-from ..gradients import gradients
+from .._gradients import gradients
 from .declaration import check_gradient, check_tensors, reduced
 
 # Stands for the logarithm of zero: minus infinity would make gradients NaN.
@@ -171,7 +172,7 @@ def _lengths(lengths: Any, n: int, name: str) -> tuple[int, ...]:
         raise RuntimeError(f"{name} must be of size batch_size ({n}), got {len(values)}")
     if any(value < 0 for value in values):
         raise RuntimeError(f"{name} must not be negative, got {values}")
-    return tuple([int(value) for value in values])
+    return tuple([index(value) for value in values])
 
 
 def _padded_labels(targets: Any, lengths: tuple[int, ...], blank: int, device: Any) -> Any:

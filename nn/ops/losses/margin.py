@@ -14,8 +14,8 @@ from tensorplug.core.ops import arange, minimum, relu, where, zeros
 from tensorplug.core.tensor.predicates import result_type
 from tensorplug.core.tensor.shapes import normalize_dim
 
+from .._gradients import gradients
 from ..activation import logsigmoid
-from ..gradients import gradients
 from .declaration import check_gradient, check_reduction, check_tensors, loss, reduced
 
 
