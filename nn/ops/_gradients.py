@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from tensorplug.autograd import enable_grad, grad, is_grad_enabled
 from tensorplug.core.ops import zeros_like
@@ -37,7 +37,7 @@ def gradients(function: Any, g: Any, arguments: tuple[Any, ...], *wanted: int) -
             target = value.view_as(value) if value.requires_grad and recorded else value.detach()
             targets.append(target if target.requires_grad else target.requires_grad_())
             values[place] = target
-        result = cast(Any, function).op.decompose(tuple(values))
+        result = function.op.decompose(tuple(values))
         found = grad(result, targets, g, create_graph=True, allow_unused=True)
     made = [
         zeros_like(target) if one is None else one
