@@ -75,7 +75,10 @@ ONEDNN_LIBRARY = located(ONEDNN_PACKAGES[1], "libdnnl.so.3")
 ONEDNN_INCLUDE = ONEDNN_HEADER and ONEDNN_HEADER.parents[2]
 if ONEDNN_HEADER and ONEDNN_LIBRARY:
     MODULES["onednn"] = (["onednn.c"], [])
-    MODULES["onednn_network"] = (["onednn_network.c"], [])
+    MODULES["onednn_network"] = (
+        ["onednn_network.c", "convolution_network.c"],
+        ["convolution_winograd.c"],
+    )
     MODULES["matmul"] = (["onednn.c"], [])
     MODULES["convolution"] = ([], [])
     MODULES["attention"] = (["onednn.c"], ["attention.c"])

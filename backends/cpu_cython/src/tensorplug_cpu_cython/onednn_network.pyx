@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from .allocator cimport new_array, plain_array
-from .cpu_features cimport threads_for
+from .cpu_features cimport simd_level, threads_for
 from .onednn cimport TP_CONVOLUTION, tp_dnn_array, tp_dnn_problem
 from .types cimport TP_F32, descriptors, type_of
 
@@ -23,7 +23,7 @@ cdef extern from "c/onednn_network.h":
     ctypedef struct tp_net_post:
         int kind, value, over
         float alpha, beta
-    tp_net *tp_net_new() nogil
+    tp_net *tp_net_new(int, int) nogil
     void tp_net_free(tp_net *)
     int tp_net_input(tp_net *, const tp_dnn_array *)
     int tp_net_convolution(
@@ -34,7 +34,7 @@ cdef extern from "c/onednn_network.h":
     int tp_net_sum(tp_net *, int, int)
     int tp_net_output(tp_net *, int, const tp_dnn_array *)
     size_t tp_net_finish(tp_net *)
-    int tp_net_run(tp_net *, void *const *, void *const *, void *, int) nogil
+    int tp_net_run(tp_net *, void *const *, void *const *, void *) nogil
     const char *tp_net_implementation(const tp_net *, int)
 
 RELU, CLIP, HARDSWISH, SWISH = TP_NET_RELU, TP_NET_CLIP, TP_NET_HARDSWISH, TP_NET_SWISH
@@ -108,12 +108,12 @@ cdef class Network:
     cdef int threads
 
     def __cinit__(self):
-        self.net = tp_net_new()
+        self.threads = threads_for(1 << 40, 1)
+        self.net = tp_net_new(simd_level, self.threads)
         if self.net == NULL:
             raise MemoryError("oneDNN could not be set up")
         self.inputs = []
         self.outputs = []
-        self.threads = threads_for(1 << 40, 1)
 
     def __dealloc__(self):
         tp_net_free(self.net)
@@ -251,7 +251,7 @@ cdef class Network:
         self.busy = True  # one call at a time has the memory objects
         try:
             with nogil:
-                failed = tp_net_run(self.net, given, made, np.PyArray_DATA(workspace), threads)
+                failed = tp_net_run(self.net, given, made, np.PyArray_DATA(workspace))
         finally:
             self.busy = False
         if failed == 2:

@@ -20,7 +20,8 @@ typedef struct {
     float alpha, beta;
 } tp_net_post;
 
-tp_net *tp_net_new(void);
+/* With kernels of a SIMD level, for so many threads. */
+tp_net *tp_net_new(int level, int threads);
 void tp_net_free(tp_net *net);
 
 /* Each returns the number of the value that it makes, or -1. Arrays are described as in a problem. */
@@ -41,7 +42,7 @@ size_t tp_net_finish(tp_net *net);
 
 /* Return 0 if all went well, 2 if there are functions or pooling, the inputs are not all finite, and nothing was
    done. */
-int tp_net_run(tp_net *net, void *const *inputs, void *const *outputs, void *workspace, int threads);
+int tp_net_run(tp_net *net, void *const *inputs, void *const *outputs, void *workspace);
 
 /* The name of the kernel of a step, NULL behind the last. */
 const char *tp_net_implementation(const tp_net *net, int step);
