@@ -7,8 +7,8 @@ from typing import Any
 LIMIT = 1.5
 
 _RANDOM = (
-    "the generator's words are an op, one or two a draw, that other devices have as well: a seed gives the "
-    "same numbers everywhere"
+    "arguments are read and words claimed from the generator, under its lock, before the kernel draws; "
+    "chances and weights are checked in a call of their own"
 )
 _SCATTERED = "the copy, the view of it and the write are calls, each of which may be a plugin's"
 _LAYOUT = (
@@ -25,7 +25,7 @@ _FACTORS = (
 _SPECIAL = (
     "computed by SciPy or NumPy, in double precision or element by element where shapes broadcast"
 )
-_COUNTED = "edges and bounds are checked and found by several calls before the counting"
+_COUNTED = "extremes, edges and bounds are found by several calls around the counting"
 _NETWORKS = "written in other ops: a kernel of its own is missing"
 
 #: What their names match, and the cause; the first that matches counts.

@@ -27,6 +27,8 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "types": ([], []),
     "pointwise_tiles": (["pointwise_tiles.c"], []),
     "copying": (["copying.c"], []),
+    "creation": ([], []),
+    "sorting_search": ([], []),
     "rnn": ([], ["rnn.c"]),
     "embedding": ([], ["embedding.c"]),
     "dropout": ([], ["dropout.c"]),

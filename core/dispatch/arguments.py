@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..device.device import Device
+from ..device.dtypes import DType
 from ..tensor.base import TensorBase
 from .interception import intercepted
 from .op import Op
 
-_PLAIN = frozenset({int, float, bool, complex, str, type(None)})
+_PLAIN = frozenset({int, float, bool, complex, str, type(None), DType, Device})
 
 
 class Foreign(TypeError):
@@ -115,6 +117,8 @@ def reads_tensor(
     given: tuple[Any, ...], named: dict[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> bool:
     """Return whether :func:`plain_arguments` read a tensor: what the call comes to depends on its value."""
+    if given is args and named is kwargs:
+        return False
     for before, after in zip(given, args, strict=True):
         if isinstance(before, TensorBase) and before is not after:
             return True

@@ -294,6 +294,19 @@ def allclose(
     return bool(_ALL.call(isclose(input, other, rtol, atol, equal_nan)))
 
 
+@composite(outputs="", method=False)
+def is_within(input: Tensor, low: float, high: float) -> bool:
+    """Return whether all elements lie between two bounds, both included; NaN does not.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ops.is_within(tp.tensor([0.0, 1.0]), 0.0, 1.0)
+    True
+    """
+    return bool(_ALL.call((input >= low) & (input <= high)))
+
+
 def _canonical_equal(input: Any, other: Any) -> Any:
     check_tensor(input, "equal")
     check_tensor(other, "equal", "other")

@@ -98,6 +98,19 @@ RECORDS = [
         gradient=False,
         skips={"meta": "the result is a Python bool"},
     ),
+    OpRecord(
+        "is_within",
+        lambda make, dtype: [
+            Sample(make(*shape, low=0.1, high=3.0), *bounds)
+            for shape in ((40,), (2, 3), (), (0,))
+            for bounds in ((0.0, 3.0), (0.0, 0.5), (1.0, 4.0))
+        ],
+        lambda a, low, high: bool(((a >= low) & (a <= high)).all()),
+        dtypes=ORDERED,
+        gradient=False,
+        torch="",
+        skips={"meta": "the result is a Python bool"},
+    ),
     OpRecord("isfinite", _infinite_samples, np.isfinite, gradient=False),
     OpRecord("isinf", _infinite_samples, np.isinf, gradient=False),
     OpRecord("isnan", _infinite_samples, np.isnan, gradient=False),

@@ -159,7 +159,66 @@ def of_numbers(rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
         yield f"{kind} normal", lambda w=words, k=kind: [tp.ops.normal_of_words(w, w.flip(0), k)]
 
 
-@pytest.mark.parametrize("calls", [of_matrices, of_images, of_positions, of_numbers])
+def of_sequences(rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
+    """Yield calls that look for values among others, and those that make sequences."""
+    for dtype in ("float32", "float64", "int64", "int32", "int16", "int8", "uint8"):
+        for rows, looked_for in (
+            ((9,), (4, 5)),
+            ((9,), ()),
+            ((2, 9), (2, 4)),
+            ((9,), (0,)),
+            ((0,), (3,)),
+        ):
+            ordered = np.sort(rng.integers(0, 20, rows).astype(dtype), -1)
+            values = rng.integers(0, 22, looked_for).astype(dtype)
+            if dtype.startswith("float") and looked_for and values.size:
+                values[(0,) * values.ndim] = np.nan
+            a, b = tp.from_numpy(ordered), tp.from_numpy(np.array(values))
+            for right in (False, True):
+                yield (
+                    f"{dtype} {rows} {looked_for}",
+                    lambda a=a, b=b, r=right: [tp.searchsorted(a, b, right=r)],
+                )
+                yield (
+                    f"{dtype} turned {rows} {looked_for}",
+                    lambda a=a, b=b.mT if b.ndim == 2 and a.ndim == 1 else b, r=right: [
+                        tp.searchsorted(a, b, right=r)
+                    ],
+                )
+    for dtype in ("float32", "float64"):
+        points = tp.from_numpy(rng.standard_normal((50, 3)).astype(dtype))
+        weight = tp.from_numpy(rng.random(50).astype(dtype))
+        edges = [tp.tensor([-1.0, 0.0, 0.5, 1.0], dtype=points.dtype)] * 2
+        for some in (None, weight):
+            for given in (points[:, :2], points[:, 1:].clone(), points.T.contiguous().T[:, :2]):
+                yield (
+                    f"{dtype} grid",
+                    lambda p=given, e=edges, w=some: [tp.histogramdd(p, e, weight=w).hist],
+                )
+                yield (
+                    f"{dtype} even grid",
+                    lambda p=given, w=some: [*tp.histogramdd(p, [3, 4], weight=w)[1]],
+                )
+            yield (
+                f"{dtype} histogram",
+                lambda p=points[:, 0], e=edges[0], w=some: list(tp.histogram(p, e, weight=w)),
+            )
+        for steps in (2, 3, 100):
+            for start, end in ((0.0, 1.0), (-3.0, 2.0), (7.0, -7.0)):
+                yield (
+                    f"{dtype} linspace {steps}",
+                    lambda n=steps, s=start, e=end, d=points.dtype: [tp.linspace(s, e, n, dtype=d)],
+                )
+    for shape in ((5,), (2, 3), ()):
+        indices = tp.from_numpy(rng.integers(0, 4, shape))
+        for classes in (-1, 4, 9):
+            yield (
+                f"one_hot {shape} {classes}",
+                lambda i=indices, c=classes: [tp.nn.functional.one_hot(i, c)],
+            )
+
+
+@pytest.mark.parametrize("calls", [of_sequences, of_matrices, of_images, of_positions, of_numbers])
 def test_both_give_the_same(calls: Any) -> None:
     rng = np.random.default_rng(7)
     wrong = []

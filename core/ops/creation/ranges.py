@@ -239,11 +239,24 @@ def _spaced(start: Number, end: Number, steps: int, dtype: DType, device: Device
     start, end = fitting(start, dtype), fitting(end, dtype)
     if count <= 1:
         return fill_new((count,), start, dtype, device)
+    # Adding 0.0 makes floats of ints, which are truncated to an integer dtype at the end only.
+    return linspace_new(start + 0.0, end + 0.0, count, dtype, device)
+
+
+@composite(method=False)
+def linspace_new(start: Any, end: Any, count: int, dtype: DType, device: Device) -> Tensor:
+    """Return `count` evenly spaced numbers, at least two, from `start` to `end`; what :func:`linspace` calls.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ops.linspace_new(0.0, 1.0, 3, tp.float32, tp.device("cpu"))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     gap = (end - start) / (count - 1)
     half = count // 2
-    # Adding 0.0 makes floats of ints, which are truncated to an integer dtype at the end only.
-    front = arange_new(start + 0.0, gap, half, dtype, device)
-    back = arange_new(end + 0.0, -gap, count - half, dtype, device)
+    front = arange_new(start, gap, half, dtype, device)
+    back = arange_new(end, -gap, count - half, dtype, device)
     return _CAT.call((front, _FLIP.call(back, (0,))))
 
 

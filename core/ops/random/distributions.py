@@ -7,12 +7,14 @@ in-place methods that come with them.
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import ALL_DTYPES, BOOL, COMPLEX, FLOATING, float32, float64, iinfo
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.op_registry import composite
 from ...dispatch.out_variants import exact_out
+from ..comparison import is_within
 from ..copying import in_place_of
 from ..rules import check_tensor, number
 from ..sorting.searching import searchsorted
@@ -233,7 +235,7 @@ def _chance(p: Any, name: str) -> Any:
     p = p.detach()
     if p.dtype.category == COMPLEX:
         raise NotImplementedError(f"{name}(): not implemented for {p.dtype.name}")
-    if p.device.type == "cpu" and not bool(((p >= 0) & (p <= 1)).all()):
+    if p.device.type == "cpu" and not is_within(p, 0.0, 1.0):
         raise RuntimeError(
             f"{name}(): Expected p_in >= 0 && p_in <= 1 for each element of the tensor"
         )
@@ -354,7 +356,7 @@ def _check_weights(weights: Any, count: Any, replacement: bool) -> None:
         )
     if weights.device.type != "cpu":
         return  # the questions below would wait for the device
-    if not bool(((weights >= 0) & weights.isfinite()).all()):
+    if not is_within(weights, 0.0, sys.float_info.max):
         raise RuntimeError(
             "multinomial(): probability tensor contains either `inf`, `nan` or element < 0"
         )

@@ -21,6 +21,7 @@ from ...dispatch.op_registry import composite
 from ...dispatch.out_variants import cast_error
 from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, as_shape, broadcast_shapes, check_sizes
+from ..comparison import is_within
 from ..copying import in_place_of
 from ..creation import creation
 from ..rules import number
@@ -123,6 +124,8 @@ def randn(
 
 
 def _whole(value: Any, name: str, argument: str) -> int:
+    if type(value) is int:
+        return value
     read = number(value, name, argument)
     if isinstance(read, float) and read.is_integer():
         return int(read)
@@ -190,23 +193,38 @@ def randint(
         if not given:
             raise TypeError('randint() missing 1 required argument: "size"')
         size = given.pop()
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {size!r}")
+    shape = check_sizes(as_shape((size,), "randint"), "randint")
+    chosen, where = creation.options(dtype, device, int64)
+    result = integers_between(given, low, high, shape, chosen, where, generator, "randint")
+    return creation.made(result, requires_grad)
+
+
+def integers_between(
+    given: list[Any],
+    low: Any,
+    high: Any,
+    shape: Shape,
+    dtype: DType,
+    device: Device,
+    generator: Generator | None,
+    name: str,
+) -> Any:
+    """Return numbers between bounds given by name or, ``high`` or ``low, high``, in their places."""
+    bounds = list(given)
     if high is None:
         if not given:
-            raise TypeError('randint() missing 1 required argument: "high"')
+            raise TypeError(f'{name}() missing 1 required argument: "high"')
         high = given.pop()
     if low is None:
         low = given.pop() if given else 0
     if given:
-        raise TypeError(f"randint() takes low, high and size, got {bounds!r} beside them")
-    if not isinstance(size, (tuple, list)):
-        raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {size!r}")
-    least, most = _whole(low, "randint", "low"), _whole(high, "randint", "high")
-    chosen, where = creation.options(dtype, device, int64)
-    check_range(least, most, chosen, "randint")
-    source = chosen_generator(generator, where, "randint")
-    shape = check_sizes(as_shape((size,), "randint"), "randint")
-    result = integer_numbers(shape, least, most, chosen, where, source)
-    return creation.made(result, requires_grad)
+        raise TypeError(f"{name}() takes low and high, got {bounds!r} beside them")
+    least, most = _whole(low, name, "low"), _whole(high, name, "high")
+    check_range(least, most, dtype, name)
+    source = chosen_generator(generator, device, name)
+    return integer_numbers(shape, least, most, dtype, device, source)
 
 
 @composite(method=False)
@@ -316,7 +334,7 @@ def check_deviation(std: Any, name: str) -> None:
     if isinstance(std, TensorBase):
         if std._key.device.type != "cpu" or not math.prod(std._shape):
             return  # elsewhere the question would wait for the device
-        if std.is_complex() or bool((std >= 0).all()):  # type: ignore[attr-defined, operator]
+        if std._key.dtype.category == COMPLEX or is_within(std, 0.0, math.inf):  # type: ignore[arg-type]
             return
     elif std >= 0:
         return

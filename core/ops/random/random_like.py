@@ -12,7 +12,7 @@ from ...dispatch.op_registry import composite
 from ...tensor.shapes import Shape
 from ..creation.creation_like import called, made_like
 from .numbers import normal_numbers, uniform_numbers
-from .random import _floating, _fresh, randint
+from .random import _floating, _fresh, integers_between
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -113,9 +113,9 @@ def randint_like(
     tensorplug.float32
     """
 
-    def draw(size: Shape, dtype: DType, device: Device) -> Any:
-        return randint(
-            *bounds, low=low, high=high, size=size, generator=generator, dtype=dtype, device=device
+    def draw(shape: Shape, dtype: DType, device: Device) -> Any:
+        return integers_between(
+            list(bounds), low, high, shape, dtype, device, generator, "randint_like"
         )
 
     options = (dtype, device, memory_format, requires_grad)

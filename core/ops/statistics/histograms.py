@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,6 @@ from ..rules import cast, check_tensor
 from ..sorting.searching import searchsorted
 
 if TYPE_CHECKING:
-    from ...device.dtypes import DType
     from ...tensor.tensor import Tensor
 
 __all__ = ["bincount", "histc", "histogram", "histogramdd"]
@@ -117,24 +117,31 @@ def _check_bins(name: str, bins: Any) -> None:
         raise RuntimeError(f"{name}(): bins must be > 0, but got {bins}")
 
 
-def _counts(
-    values: Sequence[Tensor], edges: Sequence[Tensor], weight: Tensor | None, dtype: DType
-) -> Tensor:
-    """Return the weight in each cell of the grid that the edges span; the last bin is closed."""
+@composite(method=False)
+def grid_counts(points: Tensor, edges: Sequence[Tensor], weight: Tensor | None = None) -> Tensor:
+    """Return the weight of points, in rows, in each cell of the grid that edges span; the last bin is closed.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ops.grid_counts(tp.tensor([[0.5], [2.0]]), [tp.tensor([0.0, 1.0, 2.0])])
+    tensor([1., 1.])
+    """
     shape = [edge._shape[0] - 1 for edge in edges]
     cell: Any = 0
     inside: Any = True
-    for value, edge, size in zip(values, edges, shape, strict=True):
+    for column, edge, size in zip(points.unbind(1), edges, shape, strict=True):
+        value = column.contiguous()
         index = searchsorted(edge, value, right=True) - 1
         index = _WHERE.call(value == edge.select(0, size), size - 1, index)
         inside = (index >= 0) & (index < size) & inside
         cell = cell * size + index
-    count = values[0]._shape[0]
+    dtype, device = points.dtype, points.device
     ones_or_weight: Any = weight
     if weight is None:
-        ones_or_weight = _ONES.call(count, dtype=dtype, device=values[0].device)
+        ones_or_weight = _ONES.call(points._shape[0], dtype=dtype, device=device)
     counted = ones_or_weight.masked_fill(~inside, 0)
-    empty = _ZEROS.call(math.prod(shape), dtype=dtype, device=values[0].device)
+    empty = _ZEROS.call(math.prod(shape), dtype=dtype, device=device)
     if not math.prod(shape):
         return empty.reshape(shape)
     return empty.scatter_add(0, cell.masked_fill(~inside, 0), counted).reshape(shape)
@@ -175,7 +182,7 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
 @composite(method=False)
 def histogram_counts(values: Tensor, edges: Tensor) -> Tensor:
     """Return how many of 1-d `values` stand between edges of their dtype, evenly far apart."""
-    return _counts([values], [edges], None, values.dtype)
+    return grid_counts(values.unsqueeze(1), [edges])
 
 
 def _edges(
@@ -264,7 +271,9 @@ def histogram(
     if weight is None and not isinstance(bins, TensorBase):
         hist = histogram_counts(flat, edges)
     else:
-        hist = _counts([flat], [edges], None if weight is None else weight.reshape(-1), flat.dtype)
+        hist = grid_counts(
+            flat.unsqueeze(1), [edges], None if weight is None else weight.reshape(-1)
+        )
     return results.histogram(_density(hist, [edges]) if density else hist, edges)
 
 
@@ -322,18 +331,15 @@ def histogramdd(
             f"histogramdd(): range needs two bounds for each of {size} dimensions, got {len(range)}"
         )
     points = input.detach().reshape(-1, size)
-    values = [column.contiguous() for column in points.unbind(1)]
+    limits: list[Any] = [(None, None)] * size
+    if range is not None:
+        limits = [tuple(range[2 * d : 2 * d + 2]) for d in builtins.range(size)]
+    elif points.numel():
+        limits = list(zip(*[bounds.tolist() for bounds in aminmax(points, dim=0)], strict=True))
     edges = [
-        _edges(
-            "histogramdd",
-            value,
-            each[d],
-            (None, None) if range is None else (range[2 * d], range[2 * d + 1]),
-        )
-        for d, value in enumerate(values)
+        _edges("histogramdd", points.select(1, d), each[d], limits[d]) for d in builtins.range(size)
     ]
-    flat_weight = None if weight is None else weight.reshape(-1)
-    hist = _counts(values, edges, flat_weight, input.dtype)
+    hist = grid_counts(points, edges, None if weight is None else weight.reshape(-1))
     return results.histogramdd(_density(hist, edges) if density else hist, tuple(edges))
 
 

@@ -94,6 +94,11 @@ def _as(dtype: DType, value: Any) -> Any:
     return bool(value) if dtype.category == BOOL else value
 
 
+def _linspace_new(make: Any, dtype: DType) -> Iterator[Sample]:
+    for start, end, steps in ((0.0, 1.0, 2), (-3.0, 2.0, 7), (5.0, 1.0, 30)):
+        yield Sample(start, end, steps, dtype, Device(make.device))
+
+
 def _full(make: Any, dtype: DType) -> Iterator[Sample]:
     for value in _values(dtype):
         yield Sample((2, 3), value, dtype=dtype, device=make.device)
@@ -324,6 +329,13 @@ RECORDS = [
         _logspace,
         lambda start, end, steps, base=10, **_: np.logspace(start, end, steps, base=base),
         dtypes=(*_NUMBERS, *ALL_DTYPES[-2:]),
+    ),
+    _record(
+        "linspace_new",
+        _linspace_new,
+        lambda start, end, steps, dtype, device: np.linspace(start, end, steps),
+        dtypes=FLOATS,
+        torch="",
     ),
     _record("eye", _eye, lambda n, m=None, **_: np.eye(n, m), errors=_eye_errors),
 ]

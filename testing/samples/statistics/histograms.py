@@ -122,6 +122,14 @@ def _histogramdd_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(3, 2), 2, range=[0.0, 1.0]), RuntimeError, "two bounds")
 
 
+def _grid(make: Any, dtype: DType) -> Iterator[Sample]:
+    columns, rows = make(7).sort()[0], make(4).sort()[0]
+    yield Sample(make(40, 2), [columns, rows])
+    yield Sample(make(2, 40).T, [rows, columns], make(40))
+    yield Sample(make(40, 1), [columns], make(40))
+    yield Sample(make(0, 2), [columns, rows])
+
+
 RECORDS = [
     OpRecord(
         "bincount",
@@ -131,6 +139,14 @@ RECORDS = [
         gradient=False,
         errors=_bincount_errors,
         skips=_SHAPE,
+    ),
+    OpRecord(
+        "grid_counts",
+        _grid,
+        lambda points, edges, weight=None: np.histogramdd(points, edges, weights=weight)[0],
+        dtypes=_WIDE,
+        gradient=False,
+        torch="",
     ),
     OpRecord(
         "histogram_counts",

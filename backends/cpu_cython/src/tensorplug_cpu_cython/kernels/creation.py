@@ -6,8 +6,8 @@ from typing import Any
 
 from tensorplug.plugin import ALL_DTYPES, DType, KernelTable, Number, Shape
 
-from .. import copying, pointwise
-from .._dtypes import NATIVES
+from .. import copying, creation, pointwise
+from .._dtypes import NATIVES, SINGLE_AND_DOUBLE
 from ..below import below
 
 
@@ -24,3 +24,7 @@ def build(table: KernelTable) -> None:
         return copying.arange(
             start, step, count, NATIVES[dtype], lambda: arange(start, step, count, dtype)
         )
+
+    @table.kernel(dtypes=SINGLE_AND_DOUBLE)
+    def linspace_new(start: float, end: float, count: int, dtype: DType, *_: Any) -> Any:
+        return creation.linspace(start, end, count, NATIVES[dtype])

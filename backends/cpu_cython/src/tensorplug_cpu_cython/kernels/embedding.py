@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import ALL_DTYPES, KernelTable
+from tensorplug.plugin import ALL_DTYPES, KernelTable, dtype_named
 
-from .. import embedding as bags, indexing
+from .. import creation, embedding as bags, indexing
 from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
+from ..below import below
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for name in ("embedding_bag", "embedding_bag_backward", "embedding_renorm"):
         table.add(name, getattr(bags, name), dtypes=SINGLE_AND_DOUBLE)
+    one_hot_below = below("one_hot")
 
     @table.kernel(dtypes=ALL_DTYPES)
     def embedding(weight: Any, indices: Any, *_: Any) -> Any:
@@ -29,6 +31,11 @@ def build(table: KernelTable) -> None:
             counts = np.bincount(indices.reshape(-1), minlength=rows)[indices]
             g = (g / counts[..., None]).astype(g.dtype, copy=False)
         return indexing.rows_sum(g, indices, rows, padding_idx, _missing)
+
+    @table.kernel(dtypes=(dtype_named("int64"),))
+    def one_hot(tensor: Any, num_classes: int) -> Any:
+        make = creation.one_hot if tensor.size else one_hot_below
+        return make(tensor, num_classes)
 
 
 def _taken(weight: Any, indices: Any) -> Any:

@@ -8,8 +8,8 @@ import numpy as np
 
 from tensorplug.plugin import KernelTable
 
-from .. import pointwise
-from .._dtypes import FLOATS, NUMBERED
+from .. import pointwise, sorting_search
+from .._dtypes import FLOATS, NUMBERED, SINGLE_AND_DOUBLE
 from . import activation
 
 # What the loops of clone serve has a function of its own.
@@ -35,4 +35,5 @@ def build(table: KernelTable) -> None:
                 table.add(name, divide.call, dtypes=whole, out=True)
                 dtypes = list(FLOATS)
             table.add(_OPS.get(name, name), kernel.call, dtypes=dtypes, out=True)
+    table.add("is_within", sorting_search.is_within, dtypes=SINGLE_AND_DOUBLE)
     table.add("relu_backward", pointwise.Binary("relu_gradient").call, dtypes=FLOATS)

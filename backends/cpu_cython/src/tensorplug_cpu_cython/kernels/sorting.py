@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorplug.plugin import KernelTable
 
-from .. import sorting, sorting_select
+from .. import sorting, sorting_search, sorting_select
 from .._dtypes import FLOATS, NUMBERED
 from ..below import below
 
@@ -34,5 +34,6 @@ def build(table: KernelTable) -> None:
     table.add("median_all", sorting_select.median_of_all, dtypes=NUMBERED)
     floats = [d for d in FLOATS if d.itemsize > 2]
     whole = [d for d in NUMBERED if d not in FLOATS and d.name != "bool"]
+    table.add("searchsorted", sorting_search.searchsorted, dtypes=[*floats, *whole])
     table.add("mode", sorting_select.mode, dtypes=[*floats, *whole])
     table.add("isin", sorting_select.among, dtypes=[*floats, *whole])

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorplug.plugin import KernelTable, Shape
 
-from .. import sorting_select, statistics
+from .. import sorting_search, sorting_select, statistics
 from .._dtypes import FLOATS, NUMBERED
 
 
@@ -33,6 +33,7 @@ def build(table: KernelTable) -> None:
     table.add("quantile", _quantile(False), dtypes=floats)
     table.add("nanquantile", _quantile(True), dtypes=floats)
     table.add("histogram_counts", sorting_select.even_counts, dtypes=floats)
+    table.add("grid_counts", sorting_search.grid_counts, dtypes=floats)
     table.add("bincount", _bincount, dtypes=whole)
 
 
