@@ -28,9 +28,12 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pointwise_tiles": (["pointwise_tiles.c"], []),
     "copying": (["copying.c"], []),
     "rnn": ([], ["rnn.c"]),
+    "embedding": ([], ["embedding.c"]),
     "dropout": ([], ["dropout.c"]),
     "indexing": ([], []),
     "losses": ([], ["losses.c"]),
+    "losses_ctc": ([], ["losses_ctc.c"]),
+    "losses_margin": ([], ["losses_margin.c"]),
     "statistics": ([], ["statistics.c"]),
     "normalization_layer": ([], ["normalization_layer.c"]),
     "sorting": ([], ["sorting.c"]),
@@ -52,7 +55,9 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "strided": ([], []),
     "linalg": ([], []),
     "linalg_small": ([], []),
-    "vision": ([], []),
+    "upsampling": ([], ["upsampling.c"]),
+    "distances": ([], ["distances.c"]),
+    "vision": ([], ["vision.c"]),
     "random": ([], ["random.c"]),
 }
 

@@ -27,6 +27,7 @@ from .kernels import (
     copying,
     creation,
     cumulative,
+    distances,
     fft,
     indexing,
     joining,
@@ -55,6 +56,7 @@ FAMILIES = (
     copying,
     creation,
     cumulative,
+    distances,
     fft,
     indexing,
     joining,
@@ -96,6 +98,7 @@ def _of_networks() -> KernelTable:
         normalization,
         pooling,
         rnn,
+        upsampling,
         vision,
     )
 
@@ -111,6 +114,7 @@ def _of_networks() -> KernelTable:
             normalization,
             pooling,
             rnn,
+            upsampling,
             vision,
         )
     )
