@@ -10,11 +10,8 @@ _RANDOM = (
     "the generator's words are an op, one or two a draw, that other devices have as well: a seed gives the "
     "same numbers everywhere"
 )
-_SCATTERED = (
-    "masks among the indices become positions first, and a number becomes a tensor; how elements meet is "
-    "found by several calls"
-)
-_LAYOUT = "strides and offsets are asked of the device's runtime, in Python, unless a tensor lies as a new one does"
+_SCATTERED = "masks among the indices become positions first, and a number becomes a tensor"
+_LAYOUT = "strides and offsets are asked of the device's runtime where a tensor does not lie as new ones do"
 _COMPLEX = "NumPy computes with complex numbers, of which the compiled kernels know none"
 _NOTHING = "torch does next to nothing, or a sample asks for an order of memory, which is a second copy here"
 _ARGUMENTS = (

@@ -569,7 +569,9 @@ def _overlap(shape: Shape, strides: Shape) -> bool:
     return False
 
 
-def _written_by_strides(input: Any, src: Any, size: Shape, stride: Shape, offset: int) -> Any:
+def _written_by_strides(
+    input: Any, src: Any, size: Sequence[int], stride: Sequence[int], offset: int
+) -> Any:
     result = clone(input)
     target = as_strided(result, size, stride, offset)
     _check_source(src, target._shape)
