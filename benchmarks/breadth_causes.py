@@ -10,11 +10,9 @@ _RANDOM = (
     "arguments are read and words claimed from the generator, under its lock, before the kernel draws; "
     "chances and weights are checked in a call of their own"
 )
-_SCATTERED = "the copy, the view of it and the write are calls, each of which may be a plugin's"
-_LAYOUT = (
-    "strides and offsets are asked of the device's runtime, in Python; parts of complex numbers are "
-    "views of pairs"
-)
+_SCATTERED = "masks among the indices become positions first, and a number becomes a tensor"
+_LAYOUT = "strides and offsets are asked of the device's runtime where a tensor does not lie as new ones do"
+_COMPLEX = "NumPy computes with complex numbers, of which the compiled kernels know none"
 _NOTHING = "torch does next to nothing, or a sample asks for an order of memory, which is a second copy here"
 _ARGUMENTS = (
     "arguments of many kinds are read in Python first; bounds that are tensors are read as numbers"
@@ -31,8 +29,9 @@ _NETWORKS = "written in other ops: a kernel of its own is missing"
 #: What their names match, and the cause; the first that matches counts.
 CAUSES = (
     (r"rand|normal|bernoulli|multinomial|dropout|rrelu|fractional", _RANDOM),
-    (r"_copy$|_scatter\b|index_put|index_reduce|scatter_reduce|index_fill|gather|put$", _SCATTERED),
-    (r"as_strided|view_as|^real|^imag|^complex|^polar|frexp|^angle|\(complex\)|^unfold", _LAYOUT),
+    (r"index_put|index_reduce|scatter_reduce|index_fill|put$", _SCATTERED),
+    (r"as_strided|_copy$|_scatter\b|^unfold", _LAYOUT),
+    (r"^polar|\(complex\)", _COMPLEX),
     (
         (
             r"^(bool|byte|char|short|int|long|half|bfloat16|float|double|cfloat|cdouble|to|contiguous|positive"

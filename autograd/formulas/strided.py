@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.dispatch.op_registry import handle
+from tensorplug.core.ops.copying import copied
 from tensorplug.core.ops.indexing.indexing import (
     basic_index,
     place,
@@ -12,7 +13,9 @@ from tensorplug.core.ops.indexing.indexing import (
     zeros_like_gradient as zeros,
 )
 from tensorplug.core.ops.strided import (
+    as_strided,
     as_strided_backward,
+    as_strided_scatter,
     diag_embed,
     diagonal,
     diagonal_scatter,
@@ -54,6 +57,16 @@ def _diagonal(g: Any, input_shape: tuple[int, ...], offset: int, dim1: int, dim2
     return place(square, input_shape, tuple(key))
 
 
+@on_tensors
+def _strided_rest(g: Any, src_shape: Any, size: Any, stride: Any, storage_offset: int) -> Any:
+    return as_strided_scatter(g.contiguous(), zeros(g, src_shape), size, stride, storage_offset)
+
+
+@on_tensors
+def _strided_source(g: Any, size: Any, stride: Any, storage_offset: int) -> Any:
+    return as_strided(copied(g), size, stride, storage_offset)  # whose storage begins with it
+
+
 DERIVATIVES = [
     derivative(
         "as_strided",
@@ -81,6 +94,7 @@ DERIVATIVES = [
             g, (*(slice(None),) * dim, slice(start, end, step))
         ),
     ),
+    derivative("as_strided_scatter", input=_strided_rest, src=_strided_source),
     derivative(
         "diagonal_scatter",
         input=lambda g, src_shape, offset, dim1, dim2: diagonal_scatter(
@@ -103,6 +117,7 @@ TANGENTS = [
     linear("select_scatter", "input", "src"),
     linear("slice_scatter", "input", "src"),
     linear("diagonal_scatter", "input", "src"),
+    linear("as_strided_scatter", "input", "src"),
 ]
 
 

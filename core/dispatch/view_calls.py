@@ -232,12 +232,13 @@ def _run_and_plan(
         dispatch_state.count_planning(-1)
     if outer is not None:
         outer += views
-    latest = _plan_of(op, args[0], result, views, together)
+    source = args[0]
+    latest = _plan_of(op, source, result, views, together)
     if latest is not None:
         store_plan(known, key, latest)
         if not kwargs and len(args) < 6:
             plain = tuple([arg._shape for arg in args[1:]]) if known.by_shape else args[1:]
-            latest.note_call(args[0], plain)
+            latest.note_call(source, plain)
             note_latest(known, latest)
     return result
 

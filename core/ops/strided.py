@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast as typed
 from ..device.dtypes import DType, as_dtype, float32, float64, int64
 from ..dispatch import op_registry
 from ..dispatch.execution import show
-from ..dispatch.op_registry import Spec, composite, primitive
+from ..dispatch.op_registry import Delegated, Spec, composite, primitive
 from ..dispatch.out_variants import exact_out, inplace
 from ..dispatch.state import dispatch_state
 from ..tensor.shapes import Shape, as_shape, contiguous_strides, normalize_dim
@@ -88,6 +88,15 @@ def as_strided(
             [2, 3]])
     """
     check_tensor(input, "as_strided")
+    shape, strides = _strided_shape(size, stride)
+    if layout is None:
+        layout = (input.stride(), _offset(input))
+    offset = layout[1] if storage_offset is None else int(storage_offset)
+    return Spec((input, shape, strides, offset, layout), shape, input.dtype)
+
+
+def _strided_shape(size: Any, stride: Any) -> tuple[Shape, Shape]:
+    """Return the canonical sizes and strides of a view."""
     shape, strides = as_shape((size,), "as_strided"), as_shape((stride,), "as_strided")
     if len(shape) != len(strides):
         raise RuntimeError(
@@ -98,10 +107,7 @@ def as_strided(
             "as_strided: Negative strides are not supported at the moment, got strides: "
             f"{list(strides)}"
         )
-    if layout is None:
-        layout = (input.stride(), _offset(input))
-    offset = layout[1] if storage_offset is None else int(storage_offset)
-    return Spec((input, shape, strides, offset, layout), shape, input.dtype)
+    return shape, strides
 
 
 def _places(g: Any, shape: Shape, strides: Shape, offset: int) -> Any:
@@ -535,7 +541,45 @@ def diagonal_scatter(
     return result
 
 
-@composite()
+def _canonical_as_strided_scatter(
+    input: Any,
+    src: Any,
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: int | None = None,
+) -> Any:
+    check_tensor(input, "as_strided_scatter")
+    check_tensor(src, "as_strided_scatter", "src")
+    shape, strides = _strided_shape(size, stride)
+    offset = 0 if storage_offset is None else int(storage_offset)
+    if not input._key.runtime.is_contiguous(input._array) or _overlap(shape, strides):
+        # The copy has another layout than gradients have, or which element is kept is not said.
+        return Delegated(_written_by_strides(input, src, shape, strides, offset))
+    return input, _source(input, src, shape, "as_strided_scatter"), shape, strides, offset
+
+
+def _overlap(shape: Shape, strides: Shape) -> bool:
+    """Return whether elements of a view may share memory."""
+    reach = 0
+    for stride, size in sorted(zip(strides, shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False
+
+
+def _written_by_strides(
+    input: Any, src: Any, size: Sequence[int], stride: Sequence[int], offset: int
+) -> Any:
+    result = clone(input)
+    target = as_strided(result, size, stride, offset)
+    _check_source(src, target._shape)
+    _write(target, src)
+    return result
+
+
+@composite(rule=_canonical_as_strided_scatter)
 def as_strided_scatter(
     input: Tensor,
     src: Tensor,
@@ -551,11 +595,10 @@ def as_strided_scatter(
     >>> tp.as_strided_scatter(tp.zeros(4), tp.ones(2), (2,), (2,))
     tensor([1., 0., 1., 0.])
     """
-    result = clone(input)
-    target = as_strided(result, size, stride, storage_offset)
-    _check_source(src, target._shape)
-    _write(target, src)
-    return result
+    return typed("Tensor", _written_by_strides(input, src, size, stride, storage_offset or 0))
+
+
+as_strided_scatter.op.cacheable = False  # type: ignore[attr-defined]  # its rule reads strides
 
 
 exact_out(diag, slice_scatter)

@@ -34,7 +34,7 @@ def converted(tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ten
     device, dtype, copy, non_blocking, chosen = _read_to(args, kwargs)
     own = tensor._key
     if chosen is not None:
-        return _to_format(tensor, chosen, device, dtype, copy, non_blocking)
+        return to_format(tensor, chosen, device, dtype, copy, non_blocking)
     result = tensor
     if dtype is not None and dtype is not own.dtype:
         result = CAST.call(result, dtype)
@@ -110,13 +110,13 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Parsed:
     )
 
 
-def _to_format(
+def to_format(
     input: Any,
     memory_format: Any,
     device: Device | None,
     dtype: DType | None,
-    copy: bool,
-    non_blocking: bool,
+    copy: bool = False,
+    non_blocking: bool = False,
 ) -> Any:
     """Return what ``Tensor.to`` does where it is given a memory format."""
     check_format(memory_format, "to")

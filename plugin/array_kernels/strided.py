@@ -109,6 +109,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         ("select_scatter", select),
         ("slice_scatter", sliced),
         ("diagonal_scatter", diagonal),
+        ("as_strided_scatter", as_strided),
     ):
         table.add(op, written(view, rows))
 

@@ -163,6 +163,16 @@ def index_kernel(fallback):
     return index
 
 
+cdef np.ndarray widened(np.ndarray array, int dims, const np.npy_intp *shape):
+    """Return an array of a shape that it broadcasts to, a copy unless it is of it already."""
+    cdef np.ndarray result
+    if is_of_shape(array, dims, shape):
+        return array
+    result = new_array(array.descr, dims, shape, NULL)
+    pointwise.copy(result, array, result)
+    return result
+
+
 cdef bint put(
     np.ndarray array, np.ndarray places, const Key *key, np.ndarray values, tp_scatter function, bint fresh
 ) except -1:
@@ -170,7 +180,6 @@ cdef bint put(
     cdef tp_indices p
     cdef np.npy_intp shape[64]
     cdef int dims, d
-    cdef bint same
     if places is None or np.PyArray_NDIM(array) + key.common_dims > 63:
         return False
     dims = result_shape(array, key, shape)
@@ -178,11 +187,7 @@ cdef bint put(
         if not shape[d]:
             return False
     if np.PyArray_NDIM(values):
-        same = np.PyArray_NDIM(values) == dims
-        for d in range(dims if same else 0):
-            same = same and shape[d] == np.PyArray_DIM(values, d)
-        if not same:
-            values = numpy.broadcast_to(values, tuple([shape[d] for d in range(dims)]))
+        values = widened(values, dims, shape)
         if not np.PyArray_IS_C_CONTIGUOUS(values):
             values = copied(values)
     return describe_key(&p, array, key, places, values) and run_scatter(&p, function, fresh)
@@ -350,16 +355,6 @@ def chosen(input, mask):
             <char *> np.PyArray_DATA(result), <const char *> np.PyArray_DATA(array),
             <const char *> np.PyArray_DATA(where), count, starts, threads,
         )
-    return result
-
-
-cdef np.ndarray widened(np.ndarray array, int dims, const np.npy_intp *shape):
-    """Return an array of a shape that it broadcasts to, a copy unless it is of it already."""
-    cdef np.ndarray result
-    if is_of_shape(array, dims, shape):
-        return array
-    result = new_array(array.descr, dims, shape, NULL)
-    pointwise.copy(result, array, result)
     return result
 
 
