@@ -1,7 +1,7 @@
 cimport cython
 
 from tensorplug.core.dispatch.keys cimport DispatchKey
-from tensorplug.core.dispatch.fast_path cimport fits
+from tensorplug.core.dispatch.arguments cimport fits
 from tensorplug.core.tensor.base cimport Storage, TensorBase, new_tensor
 
 from .arithmetic cimport sum_to_shape

@@ -19,3 +19,5 @@ cpdef bint reads_tensor(tuple given, dict named, tuple args, dict kwargs)
 cdef object _index(Op op, str name, object value)
 
 cdef object _wrong(Op op, str name, str kind, object value)
+
+cpdef bint fits(object value, object dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..device.device import Device
-from ..device.dtypes import DType
+from ..device.dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType
 from ..tensor.base import TensorBase
 from .interception import intercepted
 from .op import Op
@@ -139,3 +139,28 @@ def _index(op: Op, name: str, value: Any) -> Any:
     if hasattr(value, "__index__"):
         return value.__index__()
     raise _wrong(op, name, "int", value)
+
+
+def fits(value: Any, dtype: DType) -> bool:
+    """Return whether a Python number leaves the dtype of a tensor beside it as it is."""
+    type_ = type(value)
+    if type_ is float:
+        return dtype.category >= FLOATING
+    if type_ is int:
+        return dtype.category >= INTEGER
+    if type_ is bool:
+        return dtype.category == BOOL  # a rule may mind, as that of sub does
+    return type_ is complex and dtype.category == COMPLEX
+
+
+def factor_of(op: Op, input: Any, other: Any, options: dict[str, Any]) -> float | None:
+    """Return the factor of `other` in a sum or difference that takes neither conversion nor checks."""
+    alpha: Any = options.get("alpha")
+    if len(options) != 1 or type(alpha) not in (int, float) or not -60000 < alpha < 60000:
+        return None
+    if not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
+        return None
+    key = input._key
+    if other._key is not key or key.dtype.category != FLOATING or input._shape != other._shape:
+        return None
+    return op.scaled_sign * alpha

@@ -7,7 +7,7 @@ from ..tensor.base cimport TensorBase, new_tensor
 
 cdef class CachedCall:
     cdef public list template, raw
-    cdef public tuple slots, arg_indices, outputs, keys, given, rest
+    cdef public tuple slots, arg_indices, outputs, keys, given, names, rest
     cdef public DispatchKey key, result
     cdef public bint listed, native
     cdef public dict recordings
@@ -64,18 +64,19 @@ cdef class CallCache:
     cdef public dict calls, replays
     cdef public PlannedCall latest
     cdef public CachedCall recent
+    cdef public object replayed
     cdef public bint by_shape
     cdef public Py_ssize_t missed, refused, unrecorded
     cdef public bint delegates
 
     @cython.locals(
-        cached=CachedCall, values=tuple, keys=tuple, rest=tuple, given=tuple, turn=Py_ssize_t, number=Py_ssize_t,
+        cached=CachedCall, values=tuple, keys=tuple, rest=tuple, given=tuple, names=tuple, gathered=list, position=Py_ssize_t, turn=Py_ssize_t, number=Py_ssize_t,
         alike=bint, tensor=TensorBase,
     )
-    cdef CachedCall recalled(self, tuple args, bint listed)
+    cdef CachedCall recalled(self, tuple args, dict kwargs, bint listed)
 
     @cython.locals(before=CachedCall)
-    cdef note_recent(self, CachedCall cached, tuple args, bint shaped)
+    cdef note_recent(self, CachedCall cached, tuple args, dict kwargs, bint shaped)
 
 
 @cython.locals(before=PlannedCall)
@@ -84,6 +85,8 @@ cpdef note_latest(CallCache cache, PlannedCall plan)
 
 @cython.locals(parts=list, tensor=TensorBase)
 cpdef tuple call_key(tuple args, dict kwargs)
+
+cpdef bint any_named(dict kwargs, dict names)
 
 @cython.locals(named=list)
 cpdef tuple all_given(tuple args, dict kwargs)

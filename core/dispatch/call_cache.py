@@ -36,6 +36,8 @@ class CachedCall:
     keys, given : tuple
         Of a call that was made again: the dispatch keys of its arguments, None in place of plain values;
         shapes and plain values. Of a listed one: those of the items, and None for shapes that do not matter.
+    names : tuple of str
+        Of such a call: the names of the arguments that were given by name, the last ones.
     rest : tuple
         Of a listed one: the arguments after the list.
     following : CachedCall or None
@@ -50,6 +52,7 @@ class CachedCall:
         "key",
         "keys",
         "listed",
+        "names",
         "native",
         "outputs",
         "raw",
@@ -81,6 +84,7 @@ class CachedCall:
         self.listed = False
         self.keys: tuple[Any, ...] | None = None
         self.given: tuple[Any, ...] = ()
+        self.names: tuple[str, ...] = ()
         self.rest: tuple[Any, ...] = ()
         self.following: CachedCall | None = None
         self.key = spec.key
@@ -302,7 +306,8 @@ class CallCache:
     """
 
     __slots__ = (
-        "by_shape", "calls", "delegates", "latest", "missed", "recent", "refused", "replays", "unrecorded",
+        "by_shape", "calls", "delegates", "latest", "missed", "recent", "refused", "replayed", "replays",
+        "unrecorded",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -312,22 +317,42 @@ class CallCache:
         self.recent: CachedCall | None = None
         self.missed = 0  # plans that were not kept, see store_plan
         self.replays: dict[Any, Any] = {}  # see .replay
+        self.replayed: Any = None  # the latest of them
         self.delegates = False
         self.refused = self.unrecorded = 0
         _caches.append(self)
 
-    def recalled(self, args: tuple[Any, ...], listed: bool) -> CachedCall | None:
+    def recalled(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], listed: bool
+    ) -> CachedCall | None:
         """Return the cached call that such a call is, if it is the latest one or what followed that.
 
         Of a `listed` one the first argument is a list of tensors. One function, as calls cost in Python.
         """
         cached = self.recent
+        if cached is None:
+            return None
+        if kwargs:
+            gathered = list(args)
+            for value in kwargs.values():
+                gathered.append(value)  # noqa: PERF402  compiled, the quickest way
+            args = tuple(gathered)
         values = args
         for turn in range(2):
             if cached is None:
                 return None
             keys = cached.keys
             alike = keys is not None and cached.listed == listed
+            names = cached.names
+            if alike and (names or kwargs):
+                alike = len(names) == len(kwargs)
+                if alike:
+                    position = 0
+                    for name in kwargs:
+                        if names[position] != name:
+                            alike = False
+                            break
+                        position += 1  # noqa: SIM113  as above
             if alike and listed:
                 values = tuple(args[0])
                 rest = cached.rest
@@ -360,12 +385,17 @@ class CallCache:
             cached = cached.following
         return None
 
-    def note_recent(self, cached: CachedCall, args: tuple[Any, ...], shaped: bool) -> None:
-        """Note what served the latest call, without keywords, behind the one before.
+    def note_recent(
+        self, cached: CachedCall, args: tuple[Any, ...], kwargs: dict[str, Any], shaped: bool
+    ) -> None:
+        """Note what served the latest call behind the one before.
 
         Of tensors in a list the shapes matter only if it is `shaped`.
         """
         if cached.keys is None:
+            if kwargs:
+                cached.names = tuple(kwargs)
+                args = (*args, *kwargs.values())
             values = tuple(args[0]) if cached.listed else args
             if cached.listed:
                 cached.rest = args[1:]
@@ -407,6 +437,9 @@ def clear_call_caches() -> None:
         call, cache.recent = cache.recent, None
         while call is not None:
             call.following, call = None, call.following
+        replay, cache.replayed = cache.replayed, None
+        while replay is not None:
+            replay.following, replay = None, replay.following
         cache.replays.clear()
         cache.refused = cache.unrecorded = 0
 
@@ -433,6 +466,14 @@ def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
             types = item_types(value) if isinstance(value, tuple) else None
             parts.append((name, type(value), value, types))
     return tuple(parts)
+
+
+def any_named(kwargs: dict[str, Any], names: dict[str, str]) -> bool:
+    """Return whether an argument is given by one of some names."""
+    for name in kwargs:  # noqa: SIM110  in Python, a generator takes longer to make
+        if name in names:
+            return True
+    return False
 
 
 def all_given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -523,7 +564,9 @@ def cache_delegation(
     delegated: Delegated,
 ) -> None:
     """Cache to which call of another op a call comes, where that takes tensors of its own arguments."""
-    if delegated.function is None or zeros((*args, *delegated.args)) or not _declared(op, kwargs):
+    if delegated.function is None or not _declared(op, kwargs):
+        return
+    if zeros((*args, *kwargs.values(), *delegated.args)):
         return
     args = all_given(args, kwargs)
     given = [arg for arg in args if isinstance(arg, TensorBase)]

@@ -6,13 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
-from .arguments import plain_arguments, reads_tensor
-from .call_cache import ABSENT, CallCache, all_given, cache_call, cache_delegation, call_key
+from .arguments import factor_of, plain_arguments, reads_tensor
+from .call_cache import (
+    ABSENT,
+    CallCache,
+    all_given,
+    any_named,
+    cache_call,
+    cache_delegation,
+    call_key,
+)
 from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
 from .dispatcher import general, rescued
 from .execution import contract, execute, run_cached, verify
 from .failed_calls import explained
-from .fast_path import binary, factor_of, unary
+from .fast_path import binary, unary
 from .op import Delegated, Op, Spec, first_tensor
 from .out_variants import inplace
 from .replay import replayed
@@ -26,7 +34,7 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
         tensors: Any = args[0]
         if tensors and isinstance(tensors[0], TensorBase):
             return call_of_list(op, cache, args, kwargs)
-    cached = None if kwargs else cache.recalled(args, False)
+    cached = cache.recalled(args, kwargs, False)
     if cached is None:
         for arg in args:
             # Tensors in a list, and slices, are no keys.
@@ -60,8 +68,7 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
             if alike:
                 cache_call(op, cache, key, args, kwargs, spec)
             return execute(op, spec)
-        if not kwargs:
-            cache.note_recent(cached, args, True)
+        cache.note_recent(cached, args, kwargs, True)
     if kwargs:
         args = all_given(args, kwargs)
     result = cached.result
@@ -156,6 +163,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
         return call_unary
 
     if op.checked:
+        op.promotions = CallCache()
 
         def call_checked(*args: Any, **options: Any) -> Any:
             if options:
@@ -167,6 +175,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
         return call_checked
 
     if op.pointwise and op.arity == 2:
+        op.promotions = CallCache()
 
         def call_binary(
             input: Any = ABSENT, other: Any = ABSENT, *rest: Any, **options: Any
@@ -198,7 +207,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
         def call_composite(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
-                if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
+                if len(args) < namable and any_named(kwargs, renamed):
                     kwargs = _respelled(op, renamed, kwargs)
                 if "out" in kwargs:
                     return general(op, args, kwargs)
@@ -229,7 +238,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            if len(args) < namable and not renamed.keys().isdisjoint(kwargs):
+            if len(args) < namable and any_named(kwargs, renamed):
                 kwargs = _respelled(op, renamed, kwargs)
             if "out" in kwargs:
                 return general(op, args, kwargs)

@@ -42,7 +42,7 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
         return _call_uncached(op, cache, args, kwargs)
     if args and (type(args[0]) is list or type(args[0]) is tuple):
         return call_of_list(op, cache, args, kwargs)
-    cached = None if kwargs else cache.recalled(args, False)
+    cached = cache.recalled(args, kwargs, False)
     if cached is None:
         key = call_key(args, kwargs)
         try:
@@ -68,8 +68,7 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
             if alike:
                 _cache_call(op, cache, key, args, kwargs, values)
             return _run_canonical(op, values, args, kwargs)
-        if not kwargs:
-            cache.note_recent(cached, args, True)
+        cache.note_recent(cached, args, kwargs, True)
     given = all_given(args, kwargs) if kwargs else args
     if cached.function is not None:
         filled = cached.template.copy()
@@ -187,7 +186,7 @@ def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[s
             tracked = True
     if tracked and (not shaped or op.derivative is None):
         return _run_list(op, args, kwargs)
-    cached = None if kwargs else cache.recalled(args, True)
+    cached = cache.recalled(args, kwargs, True)
     if cached is None:
         parts: list[Any] = []
         for item in tensors:
@@ -202,8 +201,7 @@ def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[s
             return _run_list(op, args, kwargs)
         if cached is None:
             return _run_and_cache_list(op, cache, key, args, kwargs)
-        if not kwargs:
-            cache.note_recent(cached, args, shaped)
+        cache.note_recent(cached, args, kwargs, shaped)
     if not cached.native or dispatch_state.verify:
         if not cached.native and op.kind == "composite":
             replay = replayed(op, cache, args, kwargs)
@@ -334,11 +332,16 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
     """Call a composite by its decomposition; what its rule returns is cached."""
     if op.random:
         return run_decomposition(op, args, kwargs)
-    key = call_key(args, kwargs)
-    try:
-        cached = cache.calls.get(key)
-    except TypeError:  # an argument that cannot be a key, such as a list
-        return run_decomposition(op, args, kwargs)
+    cached = cache.recalled(args, kwargs, False)
+    key: tuple[Any, ...] = ()
+    if cached is None:
+        key = call_key(args, kwargs)
+        try:
+            cached = cache.calls.get(key)
+        except TypeError:  # an argument that cannot be a key, such as a list
+            return run_decomposition(op, args, kwargs)
+        if cached is not None:
+            cache.note_recent(cached, args, kwargs, True)
     if cached is not None:
         given = all_given(args, kwargs) if kwargs else args
         filled = cached.template.copy()

@@ -1,9 +1,13 @@
 from .arguments cimport plain_arguments
+from .composite_calls cimport any_tracked
+from .replay cimport replayed
 from .state cimport DispatchState
 from .execution cimport execute
 from .op cimport Op
+from ..tensor.base cimport TensorBase
 
 cdef DispatchState dispatch_state
 
 cpdef general(Op op, tuple args, dict kwargs)
 cpdef run(Op op, tuple args, dict kwargs)
+cpdef promoted(Op op, object input, object other)

@@ -13,15 +13,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..contexts import thread
+from ..tensor.base import TensorBase
+from . import out_variants
 from .arguments import Foreign, plain_arguments
-from .composite_calls import run_decomposition, run_overridden
+from .composite_calls import any_tracked, run_decomposition, run_overridden
 from .counts import settle
 from .execution import execute
 from .failed_calls import explained
 from .interception import Intercepted, intercept
 from .op import Op
-from .out_variants import run_out
 from .overrides import taken_over
+from .replay import replayed
 from .state import dispatch_state
 from .torch_dispatch import dispatchers, hand_over
 
@@ -34,6 +36,10 @@ def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if dispatch_state.layers_active:
         return through_layers(op, args, kwargs)
     try:
+        if op.pointwise and not op.checked and len(kwargs) == 1 and "out" in kwargs:
+            out = kwargs["out"]
+            if isinstance(out, TensorBase) and args and out_variants.written(op, out, args):
+                return out
         args, kwargs = plain_arguments(op, args, kwargs)
         return run(op, args, kwargs)
     except Exception as error:
@@ -41,6 +47,19 @@ def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if made is None:
             raise
         return made[0]
+
+
+def promoted(op: Op, input: Any, other: Any) -> Any:
+    """Call a pointwise op of two tensors of different keys, one of which has to be converted."""
+    if op.promotions is not None and not dispatch_state.layers_active:
+        args = (input, other)
+        if (dispatch_state.grad_disabled and not dispatch_state.gradient.enabled()) or (
+            not any_tracked(args)  # recorded are the conversion and the op, as two nodes
+        ):
+            replay = replayed(op, op.promotions, args, {})
+            if replay is not NotImplemented:
+                return replay
+    return general(op, (input, other), {})
 
 
 def rescued(
@@ -66,7 +85,7 @@ def run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
         if out is not None:
-            return run_out(op, args, kwargs, out)
+            return out_variants.run_out(op, args, kwargs, out)
     if op.kind == "primitive":
         return execute(op, op.function(*args, **kwargs))
     if op.overridden:

@@ -1,5 +1,6 @@
 cimport cython
 
+from .arguments cimport fits, is_scalar
 from .state cimport DispatchState
 from .execution cimport execute
 from .keys cimport DispatchKey
@@ -19,7 +20,6 @@ cpdef binary(object input, object other, Op op, bint operator=*)
 
 cdef _slow_path(Op op, object input, object other, bint operator)
 cpdef bint is_operand(object value)
-cpdef bint fits(object value, object dtype)
 
 @cython.locals(spec=Spec)
 cdef _retry(Op op, tuple args, object error)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..device.dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType
 from ..tensor.base import TensorBase, unset_tensor
 from . import dispatcher
-from .arguments import is_scalar
+from .arguments import fits, is_scalar
 from .execution import execute, note_kernel
 from .interception import Intercepted, intercept
 from .op import Op
@@ -70,7 +69,7 @@ def binary(input: Any, other: Any, op: Op, operator: bool = False) -> Any:
         if isinstance(other, TensorBase):
             second = other
             if second._key is not key:
-                return _slow_path(op, input, other, operator)
+                return dispatcher.promoted(op, input, other)
             operand = second._array
             right = second._state
             if second._shape is not shape and second._shape != shape:
@@ -136,31 +135,6 @@ OPERANDS = (TensorBase, int, float, complex)  # bool is an int
 def is_operand(value: Any) -> bool:
     """Return whether an operator accepts `value` beside a tensor; a NumPy scalar is a number."""
     return isinstance(value, OPERANDS) or is_scalar(value)
-
-
-def fits(value: Any, dtype: DType) -> bool:
-    """Return whether a Python number leaves the dtype of a tensor beside it as it is."""
-    type_ = type(value)
-    if type_ is float:
-        return dtype.category >= FLOATING
-    if type_ is int:
-        return dtype.category >= INTEGER
-    if type_ is bool:
-        return dtype.category == BOOL  # a rule may mind, as that of sub does
-    return type_ is complex and dtype.category == COMPLEX
-
-
-def factor_of(op: Op, input: Any, other: Any, options: dict[str, Any]) -> float | None:
-    """Return the factor of `other` in a sum or difference that takes neither conversion nor checks."""
-    alpha: Any = options.get("alpha")
-    if len(options) != 1 or type(alpha) not in (int, float) or not -60000 < alpha < 60000:
-        return None
-    if not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
-        return None
-    key = input._key
-    if other._key is not key or key.dtype.category != FLOATING or input._shape != other._shape:
-        return None
-    return op.scaled_sign * alpha
 
 
 def hot_path_compiled() -> bool:

@@ -9,7 +9,7 @@ cdef class Spec:
 cdef class Op:
     cdef public str name, owner, kind, delegates
     cdef public object index, function, declaration, call, canonical, derivative, inplace_body, inplace, method, defaults
-    cdef public object named, plans, scaled, inplace_of, _signature
+    cdef public object named, plans, promotions, scaled, inplace_of, _signature
     cdef public bint cacheable, checked, declared, elementwise, fills, keeps_order, mixed, pointwise, pure, random, view, overridden
     cdef public bint layout, reads_layout, returns_argument
     cdef public tuple flags, floats, integers, parameters, names, outputs, updates, writes, aliases, masks

@@ -173,6 +173,8 @@ class Op:
         Of a composite: whether its calls are cached.
     plans : CallCache or None
         Of a view op that can be called: the plans of its calls, see :mod:`.view_calls`.
+    promotions : CallCache or None
+        Of a pointwise op of two arguments: what replays its calls of two dtypes, see :mod:`.replay`.
     owner : str
         The plugin that registered the op.
     """
@@ -217,6 +219,7 @@ class Op:
         "parameters",
         "plans",
         "pointwise",
+        "promotions",
         "pure",
         "random",
         "reads_layout",
@@ -272,6 +275,7 @@ class Op:
         self.updates: tuple[int, ...] = ()
         self.cacheable = True
         self.plans: Any = None
+        self.promotions: Any = None
         # Of a composite: writes into its first argument, where that is better than computing aside.
         self.inplace_body: Callable[..., Any] | None = None
         # Of add and sub: the composite, with the factor third, that calls with alpha may go to.

@@ -1,1 +1,18 @@
-# Compiled as it is.
+cimport cython
+
+from .arguments cimport fits
+from .keys cimport DispatchKey
+from .op cimport Op
+from .state cimport DispatchState
+from ..tensor.base cimport Storage, TensorBase
+
+cdef DispatchState dispatch_state
+cdef int TRACKED
+
+cdef bint _inplace_plain(Op op, TensorBase target, tuple args)
+
+@cython.locals(
+    own=DispatchKey, first=TensorBase, key=DispatchKey, index=Py_ssize_t, recorded=bint, storage=Storage, raw=list, filled=bint,
+    tensor=TensorBase,
+)
+cpdef bint written(Op op, TensorBase target, tuple operands)

@@ -11,10 +11,9 @@ from ..device.runtime import RefusingRuntime
 from ..tensor.base import TRACKED, TensorBase, bump_version
 from ..tensor.shapes import Shape
 from . import dispatcher, op_registry
-from .arguments import Foreign, plain_arguments
+from .arguments import Foreign, factor_of, fits, plain_arguments
 from .composite_calls import any_tracked
 from .execution import execute, kernel_of, overlaps, unwrap
-from .fast_path import factor_of, fits
 from .interception import Intercepted, intercept
 from .keys import DispatchKey
 from .layers import note_opaque
@@ -405,30 +404,54 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
 
     That is the common case of optimizers: tensors of one key and shape, and numbers.
     """
-    key = target._key
+    return written(op, target, (target, *args))
+
+
+def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
+    """Write what an elementwise op gives of some operands into `target`, if nothing is to be found out first.
+
+    The operands are tensors of one key, of the target's shape or 0-d, and numbers.
+    """
+    own = target._key
+    first = operands[0]
+    if not isinstance(first, TensorBase):
+        return False
+    key = first._key
     index = op.index
     writer = key.writers[index]
-    if writer is None or (op.pointwise and key.results[index] is not key):
+    if writer is None or len(operands) != op.arity:
+        return False
+    if own is not (key.results[index] if op.pointwise else key):
+        return False
+    if op.elementwise and dispatch_state.preferences:
         return False
     recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
     if recorded and target._state and (target._state == TRACKED or _is_tracked_view(target)):
-        return False
-    if op.elementwise and (dispatch_state.preferences or len(args) + 1 != op.arity):
         return False
     storage = target._storage
     if storage is not None and (storage.mirror is not None or overlaps(target)):
         return False  # to be carried over, or refused
     if target._extra is not None and target._extra.inference:
         return False
-    raw = [target._array]
+    raw: list[Any] = []
     shape = target._shape
-    for arg in args:
+    filled = False
+    for arg in operands:
         if isinstance(arg, TensorBase):
-            if arg._key is not key or (arg._shape and arg._shape != shape):
+            tensor = arg
+            if tensor._key is not key:
                 return False
-            if recorded and arg._state:
+            if tensor._shape is shape or tensor._shape == shape:
+                filled = True
+            elif tensor._shape:
                 return False
-            raw.append(arg._array)
+            if (
+                recorded
+                and tensor._state
+                and (tensor._state == TRACKED or dispatch_state.gradient.requires_grad(tensor))
+            ):
+                return False
+            raw.append(tensor._array)
         elif fits(arg, key.dtype):
             try:
                 raw.append(key.scalar(arg) if op.pointwise else arg)
@@ -436,7 +459,7 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
                 return False  # the op's rule knows what becomes of it
         else:
             return False
-    if len(raw) != op.arity:
+    if not filled:
         return False
     try:
         writer(*raw, out=target._array)

@@ -9,7 +9,7 @@ cdef class Program:
     cdef public Py_ssize_t index
     cdef public bint shape_free, identity, reads_layout, swap
 
-    @cython.locals(values=list, key=DispatchKey, index=Py_ssize_t, step=tuple, operands=tuple, dead=tuple, place=Py_ssize_t)
+    @cython.locals(values=list, key=DispatchKey, index=Py_ssize_t, step=tuple, operands=tuple, dead=tuple, place=Py_ssize_t, count=Py_ssize_t)
     cpdef run(self, list inputs)
 
 

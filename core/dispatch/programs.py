@@ -76,22 +76,30 @@ class Program:
             kernel = self.kernels[self.index]
             return kernel(b, a) if self.swap else kernel(a, b)
         values = [*inputs, *self.constants]
-        append = values.append
         for step in self.steps:
             key, index, operands, dead = step
             kernel = key.kernels[index]
-            if len(operands) == 2:
-                a, b = operands
-                append(
-                    kernel(
-                        values[a] if type(a) is int else _gather(values, a),
-                        values[b] if type(b) is int else _gather(values, b),
-                    )
-                )
+            count = len(operands)
+            if 0 < count < 4:  # spelt out, as a call with a list of arguments costs more
+                a = operands[0]
+                first = values[a] if type(a) is int else _gather(values, a)
+                if count == 1:
+                    made = kernel(first)
+                else:
+                    b = operands[1]
+                    second = values[b] if type(b) is int else _gather(values, b)
+                    if count == 2:
+                        made = kernel(first, second)
+                    else:
+                        c = operands[2]
+                        made = kernel(
+                            first, second, values[c] if type(c) is int else _gather(values, c)
+                        )
             else:
-                append(
-                    kernel(*[values[a] if type(a) is int else _gather(values, a) for a in operands])
+                made = kernel(
+                    *[values[a] if type(a) is int else _gather(values, a) for a in operands]
                 )
+            values.append(made)
             for place in dead:
                 values[place] = None
         result = self.result

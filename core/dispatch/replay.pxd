@@ -13,18 +13,25 @@ cdef int TRACKED
 
 cdef class Replay:
     cdef public Program program
-    cdef public bint refused
+    cdef public Replay following
+    cdef public bint refused, tracked
     cdef public int failed, seen
     cdef public DispatchKey key
     cdef public object shape, container, told, recorded
-    cdef public tuple keys, shapes
+    cdef public tuple keys, parts, shapes
 
 
 @cython.locals(
-    parts=list, tensors=list, recorded=bint, key=tuple, replay=Replay, program=Program, outputs=list,
+    parts=list, tensors=list, recorded=bint, key=tuple, replay=Replay, latest=Replay, program=Program, outputs=list,
     tensor=TensorBase, number=Py_ssize_t, arrays=list, tracked=bint, found_tracked=int, found_named=int
 )
 cpdef object replayed(Op op, CallCache cache, tuple args, dict kwargs)
+
+@cython.locals(parts=tuple, position=Py_ssize_t)
+cdef bint _is_of(Replay replay, tuple args, dict kwargs, list tensors, bint recorded)
+
+@cython.locals(tensor=TensorBase, end=Py_ssize_t)
+cdef Py_ssize_t _passed(object values, tuple parts, Py_ssize_t position, list tensors, bint recorded) except -2
 
 @cython.locals(tensor=TensorBase, tracked=int, found=int)
 cdef int _collect(object values, list parts, list tensors, bint recorded) except -2

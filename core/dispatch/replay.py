@@ -59,14 +59,23 @@ class Replay:
         In what several results are returned.
     recorded : RecordedBody or None
         Of calls that are recorded: how.
+    parts : tuple
+        What it depends on: the key under which it is kept.
+    tracked : bool
+        Whether a tensor among them requires grad.
+    following : Replay or None
+        What served the op's next call when it was another one: programs repeat their calls in turn.
     """
 
     __slots__ = (
-        "container", "failed", "key", "keys", "program", "recorded", "refused", "seen", "shape",
-        "shapes", "told",
+        "container", "failed", "following", "key", "keys", "parts", "program", "recorded", "refused",
+        "seen", "shape", "shapes", "told", "tracked",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, parts: tuple[Any, ...], tracked: bool) -> None:
+        self.parts = parts
+        self.tracked = tracked
+        self.following: Replay | None = None
         self.program: Program | None = None
         self.refused = False
         self.failed = 0
@@ -84,38 +93,53 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
     """Return what a composite's body returns, by a program; NotImplemented where there is none."""
     if op.random or not op.pure or op.reads_layout or dispatch_state.verify:
         return NotImplemented
-    parts: list[Any] = []
-    tensors: list[Any] = []
+    if cache.refused >= _REFUSED:  # what cannot be traced cannot be with gradients, either
+        return NotImplemented
     recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
-    found_tracked = _collect(args, parts, tensors, recorded)
-    if found_tracked < 0:
-        return NotImplemented
-    if kwargs:
-        for name, value in kwargs.items():
-            parts.append(name)
-            found_named = _collect((value,), parts, tensors, recorded)
-            if found_named < 0:
-                return NotImplemented
-            found_tracked |= found_named
-    tracked = found_tracked > 0
-    if (cache.unrecorded if tracked else cache.refused) >= _REFUSED:
-        return NotImplemented
+    latest: Replay | None = cache.replayed
+    replay: Any = latest
+    tensors: list[Any] = []
+    if replay is not None and not _is_of(replay, args, kwargs, tensors, recorded):
+        replay = replay.following
+        tensors = []
+        if replay is not None and not _is_of(replay, args, kwargs, tensors, recorded):
+            replay = None
+    if replay is None:
+        tensors = []
+        parts: list[Any] = []
+        found_tracked = _collect(args, parts, tensors, recorded)
+        if found_tracked < 0:
+            return NotImplemented
+        if kwargs:
+            for name, value in kwargs.items():
+                parts.append(name)
+                found_named = _collect((value,), parts, tensors, recorded)
+                if found_named < 0:
+                    return NotImplemented
+                found_tracked |= found_named
+        if not tensors:
+            parts.append(default.device)
+        key = tuple(parts)
+        replay = cache.replays.get(key)
+        if replay is None:
+            if len(cache.replays) >= _KEPT:
+                cache.replays.clear()
+            cache.replays[key] = Replay(key, found_tracked > 0)
+            return NotImplemented
+    if replay is not latest:
+        if latest is not None:
+            latest.following = replay
+        cache.replayed = replay
+    tracked = replay.tracked
     if tracked:
+        if cache.unrecorded >= _REFUSED:
+            return NotImplemented
         # A mode that makes a call it was handed looks for the parts in the backward pass.
         if dispatch_state.gradient.watched or (dispatch_state.layers_active and thread.layered):
             return NotImplemented
         for tensor in tensors:
             if tensor._extra is not None and tensor._extra.inference:
                 return NotImplemented
-    if not tensors:
-        parts.append(default.device)
-    key = tuple(parts)
-    replay: Replay | None = cache.replays.get(key)
-    if replay is None:
-        if len(cache.replays) >= _KEPT:
-            cache.replays.clear()
-        cache.replays[key] = Replay()
-        return NotImplemented
     if replay.refused:
         _refuse(cache, tracked, 1)
         return NotImplemented
@@ -177,6 +201,79 @@ def _refuse(cache: CallCache, tracked: bool, calls: int) -> None:
         cache.refused += calls
 
 
+def _is_of(
+    replay: Replay,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    tensors: list[Any],
+    recorded: bool,
+) -> bool:
+    """Return whether a call is like the one that a replay is of; add its tensors to a list.
+
+    It tells the same as a key of what :func:`_collect` finds, which takes longer to make and to look up.
+    """
+    parts = replay.parts
+    position = _passed(args, parts, 0, tensors, recorded)
+    if position < 0:
+        return False
+    if kwargs:
+        for name, value in kwargs.items():
+            if position >= len(parts) or parts[position] != name:
+                return False
+            position = _passed((value,), parts, position + 1, tensors, recorded)
+            if position < 0:
+                return False
+    if not tensors:
+        return position + 1 == len(parts) and bool(parts[position] == default.device)
+    return position == len(parts)
+
+
+def _passed(
+    values: Any, parts: tuple[Any, ...], position: int, tensors: list[Any], recorded: bool
+) -> int:
+    """Return the position behind the parts that are those of some values; -1 if others are there."""
+    end = len(parts)
+    for value in values:
+        if position >= end:
+            return -1
+        if isinstance(value, TensorBase):
+            tensor = value
+            if (
+                recorded
+                and tensor._state
+                and (tensor._state == TRACKED or dispatch_state.gradient.requires_grad(tensor))
+            ):
+                if parts[position] != TRACKED:
+                    return -1
+                position += 1
+            if position + 2 > end or parts[position] is not tensor._key:
+                return -1
+            shape = tensor._shape
+            planned = parts[position + 1]
+            if planned is not shape and planned != shape:
+                return -1
+            position += 2
+            tensors.append(tensor)
+            continue
+        kind = type(value)
+        if parts[position] is not kind or position + 2 > end:
+            return -1
+        planned = parts[position + 1]
+        position += 2
+        if kind is tuple or kind is list:
+            if planned != len(value):
+                return -1
+            position = _passed(value, parts, position, tensors, recorded)
+            if position < 0:
+                return -1
+        elif kind is float:
+            if planned != (value or repr(value)):
+                return -1
+        elif planned is not value and planned != value:
+            return -1
+    return position
+
+
 def _collect(values: Any, parts: list[Any], tensors: list[Any], recorded: bool) -> int:
     """Add what a program depends on to a cache key, and the tensors to a list.
 
@@ -193,6 +290,8 @@ def _collect(values: Any, parts: list[Any], tensors: list[Any], recorded: bool) 
             ):
                 tracked = 1
                 parts.append(TRACKED)
+            if tensor._key.is_meta or tensor._key.intercepts:  # there is no kernel to replay
+                return -1
             parts.append(tensor._key)
             parts.append(tensor._shape)
             tensors.append(tensor)

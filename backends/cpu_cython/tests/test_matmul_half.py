@@ -60,3 +60,15 @@ def test_linear(shape, bias):
     if b is not None:
         expected = expected + b.astype(np.float64)
     close(np.asarray(matmul.half_linear(a, weight, b)), expected)
+
+
+@pytest.mark.skipif(not matmul.onednn.has_bf16, reason="this processor has no products of bfloat16")
+@pytest.mark.parametrize("shape", [(9, 40), (2, 9, 40)])
+@pytest.mark.parametrize("bias", [None, (), (1,), (30,)])
+def test_a_layer_is_not_computed_in_float32(shape, bias, monkeypatch):
+    def cast(*arguments):
+        raise AssertionError("converted to float32")
+
+    monkeypatch.setattr(matmul.pointwise, "cast", cast)
+    b = None if bias is None else half(*bias, seed=2)
+    assert matmul.half_linear(half(*shape), half(30, 40, seed=1), b).shape == (*shape[:-1], 30)

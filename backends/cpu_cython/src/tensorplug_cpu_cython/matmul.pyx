@@ -265,6 +265,14 @@ def matmul(input, other):
     return batches(a, b)
 
 
+cdef np.ndarray bias_row(bias, np.npy_intp count):
+    """Return a bias as a contiguous vector of `count` elements."""
+    cdef np.ndarray row = numpy.ascontiguousarray(bias)
+    if np.PyArray_NDIM(row) != 1 or np.PyArray_DIM(row, 0) != count:
+        row = numpy.ascontiguousarray(numpy.broadcast_to(row, (count,)))
+    return row
+
+
 def linear(input, weight, bias):
     """Return ``input @ weight.T + bias`` of float32 arrays."""
     cdef np.ndarray a = plain_array(input), b = plain_array(weight), c, row = None
@@ -273,9 +281,7 @@ def linear(input, weight, bias):
         c = plain_array(matmul(a, b if np.PyArray_NDIM(b) == 1 else b.T))
         return c if bias is None else numpy.asarray(c + bias)
     if bias is not None:
-        row = numpy.ascontiguousarray(bias)
-        if np.PyArray_NDIM(row) != 1 or np.PyArray_DIM(row, 0) != np.PyArray_DIM(b, 0):
-            row = numpy.ascontiguousarray(numpy.broadcast_to(row, (np.PyArray_DIM(b, 0),)))
+        row = bias_row(bias, np.PyArray_DIM(b, 0))
     if dims == 2:
         return product(a, b, True, row)
     return product(rows_of(a), b, True, row).reshape((<object> a).shape[:-1] + (<object> b).shape[:1])
@@ -313,7 +319,8 @@ def half_linear(input, weight, bias):
     found = None
     if onednn.has_bf16 and np.PyArray_NDIM(b) == 2 and np.PyArray_SIZE(a) and np.PyArray_SIZE(b) and dims:
         if bias is not None:
-            row = numpy.ascontiguousarray(numpy.broadcast_to(bias, (1, np.PyArray_DIM(b, 0))))
+            # A view by broadcasting would do, but for its stride of 0, which oneDNN does not take.
+            row = bias_row(bias, np.PyArray_DIM(b, 0)).reshape(1, -1)
         found = primitive_product(a if dims == 2 else rows_of(a), b.T, row)
         if found is not None and dims != 2:
             found = found.reshape((<object> a).shape[: dims - 1] + (<object> b).shape[:1])
