@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.device.dtypes import COMPLEXES, DType, float32, float64, int32, uint8
+from tensorplug.core.device.dtypes import COMPLEXES, FLOATS, DType, float32, float64, int32, uint8
 
 from ..records import OpRecord, Sample
 from .shape import calls, wrong
@@ -33,6 +33,32 @@ def _unfold(a: Any, dim: int, size: int, step: int) -> Any:
         shape[dim] = a.shape[dim] // step + 1
         return np.empty((*shape, 0), a.dtype)
     return windows[(*[slice(None)] * (dim % a.ndim), slice(None, None, step))]
+
+
+def _as_strided_backward(
+    g: Any,
+    input_shape: tuple[int, ...],
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    storage_offset: int,
+    layout: tuple[tuple[int, ...], int],
+) -> Any:
+    def places(shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> dict[Any, int]:
+        return {
+            at: offset + sum(n * s for n, s in zip(at, strides, strict=True))
+            for at in np.ndindex(*shape)
+        }
+
+    own = places(input_shape, *layout)
+    result = np.zeros(input_shape, g.dtype)
+    for at, place in own.items():
+        shown = [
+            g[other]
+            for other, there in places(size, stride, storage_offset).items()
+            if there == place
+        ]
+        result[at] = sum(shown) / list(own.values()).count(place)
+    return result
 
 
 def _diag_embed(a: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
@@ -103,6 +129,19 @@ RECORDS = [
             (RuntimeError, "Negative strides", (3,), (2,), (-1,)),
         ),
         skips=_LAYOUT,
+    ),
+    OpRecord(
+        "as_strided_backward",
+        calls(
+            ((2, 3), (3, 4), (2, 3), (1, 2), 0, ((4, 1), 0)),
+            ((2, 3), (3, 4), (2, 3), (1, 1), 1, ((1, 3), 0)),
+            ((4,), (2, 2), (4,), (2,), 0, ((0, 1), 3)),
+            ((), (4,), (), (), 2, ((1,), 0)),
+            ((0,), (4,), (0,), (1,), 0, ((1,), 0)),
+            ((2,), (0,), (2,), (1,), 0, ((1,), 0)),
+        ),
+        _as_strided_backward,
+        dtypes=FLOATS,
     ),
     OpRecord(
         "unfold",
