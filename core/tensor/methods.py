@@ -18,7 +18,6 @@ from typing import Any, Final, Literal, Self
 from ..device import dtypes
 from ..device.dtypes import DType
 from ..dispatch.op_registry import handle
-from .conversion import to_format
 from .mirrors import shows_conjugate
 from .operators import Operators
 
@@ -73,7 +72,7 @@ def _converter(name: str, dtype: DType) -> Callable[..., Any]:
 
     def convert(self: Any, memory_format: Any = None) -> Any:
         if memory_format is not None:
-            return to_format(self, memory_format, None, dtype)
+            return self.to(dtype, memory_format=memory_format)
         return self if self._key.dtype is dtype else CAST.call(self, dtype)
 
     convert.__name__ = name
@@ -257,7 +256,7 @@ class TensorMethods(Operators):
         combinations = grids.combinations
         conj = pointwise.conj
         conj_physical = pointwise.conj_physical
-        conj_physical_ = pointwise.conj_physical
+        conj_physical_ = pointwise.conjugate_copy
         contiguous = copying.contiguous
         copy_ = copying.copy
         copysign = numeric.copysign

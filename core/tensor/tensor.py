@@ -21,7 +21,7 @@ from ..errors import warn
 from . import base, exposure
 from .array_operands import beside_array
 from .base import TRACKED, TensorBase, bare_tensor, extra_of, new_tensor, storage_of, version_of
-from .conversion import CAST, converted
+from .conversion import CAST, converted, to_format
 from .creation import empty_of, legacy_of, legacy_tensor, tensor, type_name, type_named
 from .host import from_array, to_array, to_dlpack, to_numpy
 from .layout import check_format, contiguous_format, in_format, layout, strided
@@ -538,6 +538,10 @@ class Tensor(TensorMethods):
         """
         if len(args) == 1 and not kwargs and type(args[0]) is DType:
             return self if args[0] is self._key.dtype else CAST.call(self, args[0])
+        if len(args) == len(kwargs) == 1 and type(args[0]) is DType:
+            chosen = kwargs.get("memory_format")
+            if chosen is not None:
+                return to_format(self, chosen, None, args[0])
         return converted(self, args, kwargs)
 
     def to_device(self, device: Device | str, /, *, stream: Any = None) -> Tensor:

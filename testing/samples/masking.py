@@ -33,13 +33,14 @@ def _mask_errors(make: Any) -> Iterator[ErrorSample]:
 def _masked_values(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(3, 4), make(3, 4, dtype=bool_), make(12))
     yield Sample(make(3, 4), make(4, dtype=bool_), make(3, 5))
+    yield Sample(make(4), make(3, 4, dtype=bool_), make(3, 5))
     yield Sample(make(), make(dtype=bool_), make(1))
     yield Sample(make(0, 2), make(0, 2, dtype=bool_), make(0))
 
 
 def _masked_scatter(a: Any, mask: Any, source: Any) -> Any:
+    a, mask = np.broadcast_arrays(a, mask)
     result = a.copy()
-    mask = np.broadcast_to(mask, a.shape)
     result[mask] = source.reshape(-1)[: int(mask.sum())]
     return result
 

@@ -354,3 +354,11 @@ def test_two_numbers(name):
             else:
                 outcomes[-1].append((made.item(), str(made.dtype).split(".")[-1]))
     assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("dtype", [tp.bool, tp.uint8, tp.int64, tp.bfloat16, tp.float32])
+def test_the_conjugate_of_a_real_tensor_is_the_tensor(dtype: tp.dtype) -> None:
+    x = tp.ones(2, dtype=dtype)
+    assert tp.conj_physical(x) is x
+    assert x.conj_physical() is x
+    assert tp.conj_physical(x, out=tp.empty_like(x)).tolist() == x.tolist()
