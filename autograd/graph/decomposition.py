@@ -69,7 +69,8 @@ class DecompositionNode(MultiNode):
                 values[formula.position] = self._target(value, raw, targets)
             else:
                 values[formula.position] = [self._target(item, raw, targets) for item in value]
-        recorded = is_grad_enabled()  # as the pass is: with layers, gradients are tensors in any case
+        # As the pass is: with layers, gradients are tensors in any case.
+        recorded = is_grad_enabled()
         with enable_grad():
             results = plan.rule.op.decompose(tuple(values))
         outputs: list[Any] = []

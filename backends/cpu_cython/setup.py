@@ -51,6 +51,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "softmax": ([], ["softmax.c"]),
     "optimizers": ([], ["optimizers.c"]),
     "cumulative": ([], ["cumulative.c"]),
+    "numeric": ([], []),
     "special": ([], []),
     "strided": ([], []),
     "linalg": ([], []),

@@ -99,6 +99,8 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
             dispatch_state.gradient.record_cached(op, cached, given, results)
         return results
     array = run_cached(op, cached, given)
+    if not op.outputs:  # a plain value
+        return array
     if len(op.outputs) != 1:
         outputs = _outputs_of_cached(op, cached, array)
         if tracked:

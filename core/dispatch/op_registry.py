@@ -291,7 +291,7 @@ def composite(
             op.writes = _positions(op, writes)
         if updates:
             op.updates = _positions(op, updates)
-        op.cacheable = outputs not in ("", "*") and not (writes or updates)
+        op.cacheable = outputs != "*" and not (writes or updates)
         return made
 
     return declare

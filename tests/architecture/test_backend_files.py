@@ -15,7 +15,15 @@ SHARED = {
     "cpu_cython kernels": ({"pointwise", "pointwise_fused"}, CYTHON / "kernels", "*.py"),
     "cpu_cython modules": (
         {
-            *("allocator", "cpu_features", "layouts", "memory_overlap", "onednn", "types"),
+            *(
+                "allocator",
+                "broadcasting",
+                "cpu_features",
+                "layouts",
+                "memory_overlap",
+                "onednn",
+                "types",
+            ),
             *("pointwise", "pointwise_fused", "pointwise_tiles", "onednn_network"),
         },
         CYTHON,

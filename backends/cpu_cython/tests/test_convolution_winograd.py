@@ -147,6 +147,19 @@ def test_in_a_compiled_network():
             assert float((found - wanted).abs().max()) < BOUND * float(wanted.abs().max())
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_no_number_stays_where_it_belongs(value):
+    """Without a function behind the convolution, too; tiles would spread it."""
+    tp.manual_seed(0)
+    layer = nn.Conv2d(32, 32, 3, padding=1).eval()
+    compiled = tp.compile(nn.Sequential(layer))
+    with tp.no_grad():
+        for _ in range(4):
+            x = tp.randn(1, 32, 30, 30)
+            x[0, 0, 13, 14] = value
+            np.testing.assert_allclose(compiled(x).numpy(), layer(x).numpy(), rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...dispatch import op_registry
-from ...tensor.layout import contiguous_format
 from ...tensor.shapes import normalize_dim
-from ..copying import clone
+from ..copying import copied
 from ..indexing.indexing import select
 from ..rules import check_tensor
 from ..strided import as_strided, diagonal, unfold, view_as_complex, view_as_real
@@ -48,15 +47,11 @@ def _written(result: Any, out: Any) -> Any:
     """Return copies of what a view op returned, written to `out` where that is given."""
     if isinstance(result, tuple):
         if out is None:
-            return tuple([clone(part, memory_format=contiguous_format) for part in result])
+            return tuple([copied(part) for part in result])
         for part, target in zip(result, out, strict=True):
             target.resize_(part.shape).copy_(part)
         return None
-    return (
-        clone(result, memory_format=contiguous_format)
-        if out is None
-        else out.resize_(result.shape).copy_(result)
-    )
+    return copied(result) if out is None else out.resize_(result.shape).copy_(result)
 
 
 def _copying(view: Callable[..., Any], name: str) -> Callable[..., Any]:

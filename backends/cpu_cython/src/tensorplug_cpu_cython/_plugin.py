@@ -22,6 +22,8 @@ from tensorplug.plugin import (
 from . import allocator, cpu_features, library
 from ._dtypes import PRIORITY
 from .kernels import (
+    comparison,
+    complex,
     copying,
     creation,
     cumulative,
@@ -33,6 +35,7 @@ from .kernels import (
     masking,
     matmul,
     norms,
+    numeric,
     pointwise,
     pointwise_fused,
     random,
@@ -48,6 +51,8 @@ from .kernels import (
 from .pointwise_regions import PointwiseFuser
 
 FAMILIES = (
+    comparison,
+    complex,
     copying,
     creation,
     cumulative,
@@ -59,6 +64,7 @@ FAMILIES = (
     masking,
     matmul,
     norms,
+    numeric,
     pointwise,
     pointwise_fused,
     random,

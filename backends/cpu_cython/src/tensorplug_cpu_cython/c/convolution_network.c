@@ -61,7 +61,8 @@ static struct tp_net_winograd *new_winograd(const tp_net *net, const tp_dnn_prob
     made->problem = (tp_wino){
         .images = source[0], .channels = source[1], .height = source[2], .width = source[3], .filters = target[1],
         .out_height = target[2], .out_width = target[3], .top = p->before[0], .left = p->before[1],
-        .image_step = source[1] * source[2] * source[3], .kernel = (int)p->arrays[1].shape[2], .posts = count};
+        .image_step = source[1] * source[2] * source[3], .kernel = (int)p->arrays[1].shape[2], .posts = count,
+        .threads = net->threads};
     for (int i = 0; i < count; i++) {
         const int clips = posts[i].kind == TP_NET_CLIP;
         made->problem.post[i] = (tp_wino_post){
@@ -99,6 +100,7 @@ static int add_winograd(tp_net *net, const tp_dnn_problem *p, int source, const 
     tp_net_step *s = value < 0 ? NULL : tp_net_add_step(net, NULL);
     if (!s) goto done;
     s->winograd = made;
+    net->guarded = 1; /* a tile mixes its numbers, so that NaN and infinity would spread */
     s->implementation = "winograd";
     tp_net_use(net, s, DNNL_ARG_SRC, source);
     for (int i = 0; i < count; i++)
@@ -126,7 +128,7 @@ int tp_net_winograd_run(const tp_net *net, const tp_net_step *s, float *scratch)
     for (int i = 0; i < w->problem.posts; i++)
         if (w->others[i] >= 0 && dnnl_memory_get_data_handle(net->values[w->others[i]].memory, &other[i])) return 1;
     TP_CHOOSE(tp_wino_table, net->level)
-        ->run(&w->problem, source, w->weight, w->bias, (const float *const *)other, target, scratch, net->threads);
+        ->run(&w->problem, source, w->weight, w->bias, (const float *const *)other, target, scratch);
     return 0;
 }
 
@@ -136,7 +138,10 @@ static dnnl_status_t make_posts(const tp_net *net, dnnl_post_ops_t *made, const 
     dnnl_status_t status = dnnl_post_ops_create(made);
     for (int i = 0; i < count && !status; i++) {
         const tp_net_post *p = &posts[i];
-        if (p->kind != TP_NET_ADD)
+        if (p->kind == TP_NET_DEPTHWISE)
+            status = dnnl_post_ops_append_dw(*made, dnnl_f32, p->bias ? dnnl_f32 : dnnl_data_type_undef, dnnl_f32, 3,
+                                             p->stride, 1);
+        else if (p->kind != TP_NET_ADD)
             status = dnnl_post_ops_append_eltwise(*made, tp_net_function_of(p->kind), p->alpha, p->beta);
         else if (p->over)
             status = dnnl_post_ops_append_sum(*made, 1.0f, 0, dnnl_data_type_undef);
@@ -146,23 +151,42 @@ static dnnl_status_t make_posts(const tp_net *net, dnnl_post_ops_t *made, const 
     return status;
 }
 
-int tp_net_convolution(tp_net *net, const tp_dnn_problem *p, int source, const void *weight, const void *bias,
-                       const tp_net_post *posts, int count) {
+static const tp_net_post *depthwise_of(const tp_net_post *posts, int count) {
+    for (int i = 0; i < count; i++)
+        if (posts[i].kind == TP_NET_DEPTHWISE) return &posts[i];
+    return NULL;
+}
+
+/* Make the constants of a convolution of each channel: weight and bias. */
+static int depthwise_constants(tp_net *net, const tp_net_post *post, int64_t channels,
+                               dnnl_primitive_desc_t description, int made[2]) {
+    const tp_dnn_array weight = {.dims = 5, .shape = {channels, 1, 1, 3, 3}, .strides = {9, 9, 9, 3, 1}};
+    const tp_dnn_array bias = {.dims = 1, .shape = {channels}, .strides = {1}};
+    const int wide = DNNL_ARG_ATTR_POST_OP_DW | DNNL_ARG_WEIGHTS, row = DNNL_ARG_ATTR_POST_OP_DW | DNNL_ARG_BIAS;
+    made[0] = tp_net_constant(net, &weight, post->weight, tp_net_asked(description, wide));
+    made[1] = post->bias ? tp_net_constant(net, &bias, post->bias, tp_net_asked(description, row)) : 0;
+    return made[0] < 0 || made[1] < 0;
+}
+
+static int add_direct(tp_net *net, const tp_dnn_problem *p, int source, const void *weight, const void *bias,
+                      const tp_net_post *posts, int count) {
     dnnl_memory_desc_t image = NULL, filter = NULL, target = NULL, row = NULL;
     dnnl_post_ops_t post_ops = NULL;
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_primitive_desc_t description = NULL;
     dnnl_dims_t stride = {0}, dilation = {0}, before = {0}, after = {0};
-    if (suits(p, posts, count)) return add_winograd(net, p, source, weight, bias, posts, count);
-    int result = -1, over = -1, other[TP_NET_POSTS], number[TP_NET_POSTS], others = 0;
+    const tp_net_post *depthwise = depthwise_of(posts, count);
+    int result = -1, extra[2] = {-1, -1}, over = -1, other[TP_NET_POSTS], number[TP_NET_POSTS], others = 0;
     for (int i = 0; i < p->spatial; i++) {
         stride[i] = p->stride[i];
         dilation[i] = p->dilation[i] - 1;
         before[i] = p->before[i];
         after[i] = p->after[i];
     }
-    if (count > TP_NET_POSTS || tp_net_describe(&image, &p->arrays[0], 1) || tp_net_describe(&filter, &p->arrays[1], 1) ||
-        tp_net_describe(&target, &p->arrays[2], 1) || (bias && tp_net_describe(&row, &p->arrays[3], 0)) ||
+    /* With one of each channel the kernel is faster on channels last than on the blocks that it would choose. */
+    const dnnl_format_tag_t tag = depthwise ? dnnl_acdb : dnnl_format_tag_any;
+    if (tagged(&image, &p->arrays[0], tag) || tp_net_describe(&filter, &p->arrays[1], 1) ||
+        tagged(&target, &p->arrays[2], tag) || (bias && tp_net_describe(&row, &p->arrays[3], 0)) ||
         make_posts(net, &post_ops, posts, count) || !(attributes = tp_net_attributes(post_ops)) ||
         dnnl_convolution_forward_primitive_desc_create(&description, net->engine, dnnl_forward_inference,
                                                        dnnl_convolution_direct, image, filter, row, target, stride,
@@ -175,6 +199,7 @@ int tp_net_convolution(tp_net *net, const tp_dnn_problem *p, int source, const v
     const int w = tp_net_constant(net, &p->arrays[1], weight, tp_net_asked(description, DNNL_ARG_WEIGHTS));
     const int b = bias ? tp_net_constant(net, &p->arrays[3], bias, tp_net_asked(description, DNNL_ARG_BIAS)) : 0;
     if (from < 0 || w < 0 || b < 0) goto done;
+    if (depthwise && depthwise_constants(net, depthwise, p->arrays[2].shape[1], description, extra)) goto done;
     const_dnnl_memory_desc_t layout = tp_net_asked(description, DNNL_ARG_DST);
     for (int i = 0; i < count; i++) {
         if (posts[i].kind != TP_NET_ADD) continue;
@@ -191,6 +216,8 @@ int tp_net_convolution(tp_net *net, const tp_dnn_problem *p, int source, const v
     tp_net_use(net, s, DNNL_ARG_SRC, from);
     tp_net_use(net, s, DNNL_ARG_WEIGHTS, w);
     if (bias) tp_net_use(net, s, DNNL_ARG_BIAS, b);
+    if (depthwise) tp_net_use(net, s, DNNL_ARG_ATTR_POST_OP_DW | DNNL_ARG_WEIGHTS, extra[0]);
+    if (depthwise && depthwise->bias) tp_net_use(net, s, DNNL_ARG_ATTR_POST_OP_DW | DNNL_ARG_BIAS, extra[1]);
     for (int i = 0; i < others; i++)
         tp_net_use(net, s, DNNL_ARG_ATTR_MULTIPLE_POST_OP(number[i]) | DNNL_ARG_SRC_1, other[i]);
     net->guarded = net->guarded || count;
@@ -207,3 +234,23 @@ done:
     return result;
 }
 
+int tp_net_convolution(tp_net *net, const tp_dnn_problem *p, int source, const void *weight, const void *bias,
+                       const tp_net_post *posts, int count) {
+    if (count > TP_NET_POSTS) return -1;
+    if (suits(p, posts, count)) return add_winograd(net, p, source, weight, bias, posts, count);
+    const int made = add_direct(net, p, source, weight, bias, posts, count);
+    if (made >= 0 || p->spatial != 2) return made;
+    /* What is added may lie otherwise than the kernel can read it, such as what the caller gave. */
+    tp_net_post turned[TP_NET_POSTS];
+    dnnl_memory_desc_t layout;
+    int differ = 0;
+    if (tagged(&layout, &p->arrays[2], dnnl_acdb)) return -1;
+    for (int i = 0; i < count; i++) {
+        turned[i] = posts[i];
+        if (posts[i].kind != TP_NET_ADD || posts[i].over) continue;
+        turned[i].value = tp_net_laid_out(net, posts[i].value, layout);
+        differ = differ || turned[i].value != posts[i].value;
+    }
+    dnnl_memory_desc_destroy(layout);
+    return differ ? add_direct(net, p, source, weight, bias, turned, count) : -1;
+}

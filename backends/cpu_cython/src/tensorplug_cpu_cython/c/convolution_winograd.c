@@ -34,7 +34,8 @@ static ptrdiff_t tiles_down(const tp_wino *w) { return (w->out_height + made(w) 
 static ptrdiff_t tiles_across(const tp_wino *w) { return (w->out_width + made(w) - 1) / made(w); }
 
 static ptrdiff_t tiles_at_once(const tp_wino *w) {
-    const ptrdiff_t all = w->images * tiles_down(w) * tiles_across(w), runs = (all + TILES - 1) / TILES;
+    const ptrdiff_t all = w->images * tiles_down(w) * tiles_across(w), turn = TILES * (ptrdiff_t)w->threads;
+    const ptrdiff_t runs = (all + turn - 1) / turn * w->threads; /* as many for each thread */
     return (all + runs - 1) / runs;
 }
 
@@ -266,12 +267,12 @@ static void some_tiles(const tp_wino *w, const float *source, const float *packe
 }
 
 static void run(const tp_wino *w, const float *source, const float *packed, const float *bias,
-                const float *const *others, float *target, float *space, int threads) {
+                const float *const *others, float *target, float *space) {
     const ptrdiff_t all = w->images * tiles_down(w) * tiles_across(w), at_once = tiles_at_once(w);
     const ptrdiff_t each = workspace(w);
-    TP_PARALLEL((all + at_once - 1) / at_once, threads, begin, end, {
+    TP_PARALLEL((all + at_once - 1) / at_once, w->threads, begin, end, {
 #ifdef _OPENMP
-        float *mine = space + each * (threads > 1 ? omp_get_thread_num() : 0);
+        float *mine = space + each * (w->threads > 1 ? omp_get_thread_num() : 0);
 #else
         float *mine = space;
         (void)each;

@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
     ptrdiff_t images, height, width, channels, filters, out_height, out_width, top, left;
     ptrdiff_t image_step, pixel_step, block_step;
-    int kernel, posts;
+    int kernel, posts, threads;
     tp_wino_post post[TP_WINO_POSTS];
 } tp_wino;
 
@@ -29,7 +29,7 @@ typedef struct {
     ptrdiff_t (*workspace)(const tp_wino *);
     void (*pack)(const tp_wino *, const float *weight, float *packed);
     void (*run)(const tp_wino *, const float *source, const float *packed, const float *bias,
-                const float *const *others, float *target, float *workspace, int threads);
+                const float *const *others, float *target, float *workspace);
 } tp_wino_kernels;
 
 TP_DECLARE(const tp_wino_kernels, tp_wino_table);

@@ -9,15 +9,17 @@ typedef struct tp_net tp_net;
 
 enum {
     TP_NET_RELU, TP_NET_CLIP, TP_NET_HARDSWISH, TP_NET_SWISH, TP_NET_HARDSIGMOID, TP_NET_TANH, TP_NET_LOGISTIC,
-    TP_NET_ADD /* another value */
+    TP_NET_ADD,      /* another value */
+    TP_NET_DEPTHWISE /* a 3×3 convolution of each channel, padded by one */
 };
 enum { TP_NET_MAX, TP_NET_MEAN, TP_NET_MEAN_WITHOUT_PADDING };
 
-/* What a convolution does with its result: a function of elements, or the sum with a value, which is written over
-   where nobody needs it afterwards. */
+/* What a convolution does with its result: a function of elements, the sum with a value, which is written over where
+   nobody needs it afterwards, or, of a 1×1 one, a convolution of each channel with `stride`; its bias may be NULL. */
 typedef struct {
-    int kind, value, over;
+    int kind, value, over, stride;
     float alpha, beta;
+    const void *weight, *bias;
 } tp_net_post;
 
 /* With kernels of a SIMD level, for so many threads. */
