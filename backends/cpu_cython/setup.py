@@ -38,6 +38,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "losses_margin": ([], ["losses_margin.c"]),
     "statistics": ([], ["statistics.c"]),
     "normalization_layer": ([], ["normalization_layer.c"]),
+    "normalization_response": ([], ["normalization_response.c"]),
     "sorting": ([], ["sorting.c"]),
     "indexing_gather": ([], ["indexing_gather.c"]),
     "sorting_select": ([], ["sorting_select.c"]),

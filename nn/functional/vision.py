@@ -408,4 +408,14 @@ def _sampling_gradients(
     return list(grid_sampler_backward(g, input, grid, mode, padding_mode, align_corners))
 
 
-DERIVATIVES = [derivative("grid_sample", joint={"input, grid": _sampling_gradients})]
+DERIVATIVES = [
+    derivative("grid_sample", joint={"input, grid": _sampling_gradients}),
+    derivative("pixel_shuffle", input=lambda g, upscale_factor: pixel_unshuffle(g, upscale_factor)),
+    derivative(
+        "pixel_unshuffle", input=lambda g, downscale_factor: pixel_shuffle(g, downscale_factor)
+    ),
+    derivative(
+        "channel_shuffle",
+        input=lambda g, input_shape, groups: channel_shuffle(g, input_shape[1] // groups or 1),
+    ),
+]

@@ -32,9 +32,10 @@ def gradients(function: Any, g: Any, arguments: tuple[Any, ...], *wanted: int) -
     with enable_grad():
         targets = []
         for place in wanted:
-            # A view of its own: other arguments may be made of the same tensor.
+            # A view of its own, with its tangent: other arguments may be made of the same tensor.
             value = values[place]
-            target = value.view_as(value) if value.requires_grad and recorded else value.detach()
+            apart = value.requires_grad and not recorded
+            target = value.detach() if apart else value.view_as(value)
             targets.append(target if target.requires_grad else target.requires_grad_())
             values[place] = target
         result = function.op.decompose(tuple(values))

@@ -97,7 +97,7 @@ def losses() -> Iterator[tuple[str, Case]]:
             )
 
 
-def bags() -> Iterator[tuple[str, Case]]:
+def bags_and_norms() -> Iterator[tuple[str, Case]]:
     at, rows = tp.tensor([0, 5, 2, 2, 1, 0, 3]), tp.tensor([[0, 1, 2], [3, 2, 2]])
     for mode, padding in itertools.product(("sum", "mean", "max"), (None, 2)):
         options = {"mode": mode, "padding_idx": padding}
@@ -136,6 +136,15 @@ def bags() -> Iterator[tuple[str, Case]]:
             (lambda x, w, b: F.layer_norm(x, w.shape, w, b), shapes),
         )
         yield f"layer_norm alone {columns}", (lambda x: F.layer_norm(x, x.shape[1:]), shapes[:1])
+    for size, shape in ((5, (2, 7, 70)), (2, (1, 4, 3, 3)), (9, (3, 2, 5)), (1, (2, 3, 4))):
+        options = {"size": size, "alpha": 0.5, "k": 2.0}
+        yield f"local_response {size}", (_with(F.local_response_norm, options), (shape,))
+    for name, factor, shape in (
+        ("pixel_shuffle", 2, (2, 8, 3, 5)),
+        ("pixel_unshuffle", 3, (2, 6, 9)),
+        ("channel_shuffle", 3, (2, 6, 2, 5)),
+    ):
+        yield name, (lambda x, name=name, factor=factor: getattr(F, name)(x, factor), (shape,))
     for groups in (1, 2, 6):
         yield (
             f"group_norm {groups}",
@@ -150,7 +159,7 @@ def _with(function: Callable[..., Any], options: dict[str, Any]) -> Callable[...
     return lambda *tensors: function(*tensors, **options)
 
 
-CASES = dict(itertools.chain(resampled(), sampled(), distances(), losses(), bags()))
+CASES = dict(itertools.chain(resampled(), sampled(), distances(), losses(), bags_and_norms()))
 
 
 def values_and_gradients(call: Callable[..., Any], arrays: list[Any], strided: bool) -> list[Any]:

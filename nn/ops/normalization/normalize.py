@@ -12,6 +12,7 @@ from tensorplug.core.ops.rules import check_tensor
 from tensorplug.core.tensor.shapes import normalize_dim
 
 from ...functional.pooling.pooling import avg_pool3d
+from .._gradients import gradients
 from ..convolution.unfold import pad_zeros
 from ._shared import wide
 
@@ -79,7 +80,13 @@ def _canonical_local_response_norm(
         raise ValueError(
             f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)"
         )
+    if size < 1:
+        raise RuntimeError(f"local_response_norm(): size must be at least 1, got {size}")
     return input, size, alpha, beta, k
+
+
+def _check_response(g: Any, input: Any, size: int, *_: Any) -> None:
+    _canonical_local_response_norm(input, size)
 
 
 @composite(rule=_canonical_local_response_norm, method=False)
@@ -99,7 +106,22 @@ def local_response_norm(
     return input / (means * alpha + k) ** beta
 
 
+@composite(shapes="g(N, C, *S), input(N, C, *S)", rule=_check_response, method=False)
+def local_response_norm_backward(
+    g: Tensor, input: Tensor, size: int, alpha: float, beta: float, k: float
+) -> Tensor:
+    """Return the gradient of :func:`local_response_norm`'s input."""
+    result: Tensor = gradients(local_response_norm, g, (input, size, alpha, beta, k), 0)[0]
+    return result
+
+
 DERIVATIVES = [
+    derivative(
+        "local_response_norm",
+        input=lambda g, input, size, alpha, beta, k: local_response_norm_backward(
+            g, input, size, alpha, beta, k
+        ),
+    ),
     derivative(
         "normalize", input=lambda g, input, dim, eps: normalize_backward(g, input, dim, eps)
     ),

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.device.dtypes import DType, float32
+from tensorplug.core.device.dtypes import DType, float32, float64
 
-from ...records import Sample
+from ...records import OpRecord, Sample
+from .._differences import ROUGH, by_differences
 from .._networks import layer_record
 
 # --- rows -----------------------------------------------------------------------------------------
@@ -282,7 +283,21 @@ def _response(a: Any, size: int, alpha: float, beta: float = 0.75, k: float = 1.
     return a / (means * alpha + k) ** beta
 
 
+def _response_backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(2, 5, 3), make(2, 5, 3), 3, 0.5, 0.75, 1.0)
+    yield Sample(make(1, 4, 2, 2), make(1, 4, 2, 2), 2, 0.5, 0.5, 2.0)
+    yield Sample(make(0, 5, 3), make(0, 5, 3), 3, 0.5, 0.75, 1.0)
+
+
 RECORDS = [
+    OpRecord(
+        "local_response_norm_backward",
+        _response_backward_samples,
+        by_differences(_response, 0),
+        (float32, float64),
+        atol=ROUGH,
+        torch="",
+    ),
     layer_record("layer_norm", _layer_samples, _layer_norm),
     layer_record("layer_norm_backward", _layer_backward_samples, _last_backward(True)),
     layer_record("rms_norm", _rms_samples, _rms_norm),

@@ -139,8 +139,6 @@ INLINE double hypot_of_F64(double x, double y) { return m_hypot_F64(x, y); }
     (x == y ? x + (T)1                                                                                 \
             : ABOVE(x, y) + m_log1p_##S(m_exp2_##S(-C_##S(fabs)(x - y))) * (T)1.44269504088896340736)
 
-/* Of real numbers; NaN stays. */
-#define ANGLE(S, T) (x != x ? x : x < 0 ? (T)3.14159265358979323846 : (T)0)
 #define PRELU(S, T) (x > 0 ? x : y * x)
 /* p: beta or delta, and one over beta. A difference that is NaN is within. */
 #define SMOOTH_L1(S, T)                                                                                \
@@ -153,7 +151,6 @@ INLINE double hypot_of_F64(double x, double y) { return m_hypot_F64(x, y); }
 #define HUBER_GRADIENT(S, T) (BELOW(P(0, T), ABOVE(-P(0, T), x - y)) * (z * P(1, T)))
 
 FUSED_1(frac, FRAC)
-FUSED_1(angle, ANGLE)
 FUSED_1(nan_to_num, NAN_TO_NUM)
 FUSED_1(clamp_numbers, CLAMP_NUMBERS)
 FUSED_1(logit, LOGIT)

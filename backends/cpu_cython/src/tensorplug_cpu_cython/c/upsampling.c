@@ -1,9 +1,24 @@
 #include "upsampling.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "parallel.h"
+
+/* Where a row of the result lies: counted on, since rows may be so short that divisions count. */
+typedef struct { ptrdiff_t plane, z, y; } place;
+
+static place placed(const tp_upsampling *s, ptrdiff_t row) {
+    const ptrdiff_t rows = s->where[0] * s->where[1];
+    return (place){row / rows, row % rows / s->where[1], row % s->where[1]};
+}
+
+static inline void onwards(const tp_upsampling *s, place *at) {
+    if (++at->y < s->where[1]) return;
+    at->y = 0;
+    if (++at->z < s->where[0]) return;
+    at->z = 0;
+    at->plane++;
+}
 
 /* For each (z, y) of the result: the rows that it is made of, put together to one, then that along x. */
 #define UPSAMPLING(S, T)                                                                               \
@@ -52,10 +67,9 @@
         TP_PARALLEL(s->planes * rows, s->threads, begin, end, {                                        \
             T *row = malloc((size_t)s->size[2] * sizeof(T));                                           \
             if (!row) failed = 1;                                                                      \
-            for (ptrdiff_t r = begin; row && r < end; r++) {                                           \
-                const ptrdiff_t z = r % rows / s->where[1];                                            \
-                const ptrdiff_t y = r % s->where[1];                                                   \
-                const T *from = together_##S(s, (const T *)x_ + r / rows * plane, z, y, row);          \
+            place at = placed(s, begin);                                                               \
+            for (ptrdiff_t r = begin; row && r < end; r++, onwards(s, &at)) {                          \
+                const T *from = together_##S(s, (const T *)x_ + at.plane * plane, at.z, at.y, row);    \
                 along_##S(s, from, (T *)y_ + r * s->where[2]);                                         \
             }                                                                                          \
             free(row);                                                                                 \
@@ -72,12 +86,18 @@
         TP_PARALLEL(s->planes, s->threads, begin, end, {                                               \
             T *row = malloc((size_t)n * sizeof(T));                                                    \
             if (!row) failed = 1;                                                                      \
-            for (ptrdiff_t r = begin * rows; row && r < end * rows; r++) {                             \
-                const ptrdiff_t z = r % rows / s->where[1];                                            \
-                const ptrdiff_t y = r % s->where[1];                                                   \
+            place p = placed(s, begin * rows);                                                         \
+            for (ptrdiff_t r = begin * rows; row && r < end * rows; r++, onwards(s, &p)) {             \
+                const ptrdiff_t z = p.z;                                                               \
+                const ptrdiff_t y = p.y;                                                               \
                 const T *g = (const T *)g_ + r * columns;                                              \
-                T *to = (T *)g_x_ + r / rows * plane;                                                  \
-                memset(row, 0, (size_t)n * sizeof(T));                                                 \
+                T *to = (T *)g_x_ + p.plane * plane;                                                   \
+                if (s->taps[0] * s->taps[1] * s->taps[2] == 1) {                                       \
+                    T *sum = to + (s->at[0][z] * s->size[1] + s->at[1][y]) * n;                        \
+                    for (ptrdiff_t i = 0; i < columns; i++) sum[at[i]] += g[i];                        \
+                    continue;                                                                          \
+                }                                                                                      \
+                for (ptrdiff_t i = 0; i < n; i++) row[i] = 0;                                          \
                 for (ptrdiff_t k = 0; k < s->taps[2]; k++)                                             \
                     for (ptrdiff_t i = 0; i < columns; i++)                                            \
                         row[at[k * columns + i]] += w[k * columns + i] * g[i];                         \

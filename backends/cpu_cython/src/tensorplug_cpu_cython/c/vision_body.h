@@ -123,10 +123,6 @@ static void OF(block)(const tp_sampling *s, const T *grid, ptrdiff_t n, int slop
                     at[j] = (z[j] | y[j] | x[j]) < 0 ? -1 : flat;
                     weight[j] = u[j] * v[j] * w[j];
                 }
-                for (ptrdiff_t j = n; j < WIDTH; j++) { /* whole vectors are computed */
-                    at[j] = -1;
-                    weight[j] = 0;
-                }
                 if (!slopes) continue;
                 const T *du = axes[0].slope[a], *dv = axes[1].slope[b], *dw = axes[2].slope[c];
                 for (ptrdiff_t j = 0; j < n; j++) {
@@ -134,9 +130,29 @@ static void OF(block)(const tp_sampling *s, const T *grid, ptrdiff_t n, int slop
                     o->slope[1][o->count][j] = u[j] * dv[j] * w[j];
                     o->slope[2][o->count][j] = u[j] * v[j] * dw[j];
                 }
-                for (int d = 0; d < 3; d++)
-                    for (ptrdiff_t j = n; j < WIDTH; j++) o->slope[d][o->count][j] = 0;
             }
+}
+
+/* Add what `n` positions get of one of their elements. */
+static inline __attribute__((always_inline)) void OF(add_tap)(const T *image, const INDEX *at, const T *weight,
+                                                              ptrdiff_t n, T *total) {
+    for (ptrdiff_t j = 0; j < n; j++) {
+        const T value = image[at[j] < 0 ? 0 : at[j]];
+        total[j] += at[j] < 0 ? 0 : value * weight[j];
+    }
+}
+
+/* The same of the slopes of the coordinates along `dims` dimensions. */
+static inline __attribute__((always_inline)) void OF(add_slopes)(const T *image, const T *g, const OF(taps) *taps, int k,
+                                                                 int dims, ptrdiff_t n, T (*total)[WIDTH]) {
+    const INDEX *at = taps->at[k];
+    for (ptrdiff_t j = 0; j < n; j++) {
+        const T value = image[at[j] < 0 ? 0 : at[j]];
+        const T product = at[j] < 0 ? 0 : value * g[j];
+        if (dims == 3) total[0][j] += product * taps->slope[0][k][j];
+        total[1][j] += product * taps->slope[1][k][j];
+        total[2][j] += product * taps->slope[2][k][j];
+    }
 }
 
 static void OF(sample)(const tp_sampling *s, const void *image_, const void *grid_, void *result_) {
@@ -150,16 +166,11 @@ static void OF(sample)(const tp_sampling *s, const void *image_, const void *gri
             for (ptrdiff_t c = 0; c < s->channels; c++) {
                 const T *image = (const T *)image_ + (sample * s->channels + c) * plane;
                 T *o = (T *)result_ + (sample * s->channels + c) * s->positions + first;
-                T total[WIDTH] = {0};
+                for (ptrdiff_t j = 0; j < n; j++) o[j] = 0;
                 for (int k = 0; k < taps.count; k++) {
-                    const INDEX *at = taps.at[k];
-                    const T *weight = taps.weight[k];
-                    for (int j = 0; j < WIDTH; j++) {
-                        const T value = image[at[j] < 0 ? 0 : at[j]];
-                        total[j] += at[j] < 0 ? 0 : value * weight[j];
-                    }
+                    if (n == WIDTH) OF(add_tap)(image, taps.at[k], taps.weight[k], WIDTH, o);
+                    else OF(add_tap)(image, taps.at[k], taps.weight[k], n, o);
                 }
-                for (ptrdiff_t j = 0; j < n; j++) o[j] = total[j];
             }
         }
     });
@@ -175,28 +186,24 @@ static void OF(gradient)(const tp_sampling *s, const void *g_, const void *image
             for (ptrdiff_t first = 0; first < s->positions; first += WIDTH) {
                 const ptrdiff_t n = s->positions - first < WIDTH ? s->positions - first : WIDTH;
                 const ptrdiff_t from = (sample * s->positions + first) * s->dims;
-                T total[3][WIDTH] = {{0}};
+                T total[3][WIDTH];
+                for (int d = 0; d < 3; d++)
+                    for (ptrdiff_t j = 0; j < n; j++) total[d][j] = 0;
                 OF(block)(s, (const T *)grid_ + from, n, 1, &taps);
                 for (ptrdiff_t c = 0; c < s->channels; c++) {
                     const ptrdiff_t channel = sample * s->channels + c;
                     const T *image = (const T *)image_ + channel * plane;
                     const T *g = (const T *)g_ + channel * s->positions + first;
                     T *to = (T *)g_image_ + channel * plane;
-                    T row[WIDTH] = {0};
-                    for (ptrdiff_t j = 0; j < n; j++) row[j] = g[j];
                     for (int k = 0; k < taps.count; k++) {
                         const INDEX *at = taps.at[k];
                         const T *weight = taps.weight[k];
                         for (ptrdiff_t j = 0; j < n; j++)
                             if (at[j] >= 0) to[at[j]] += g[j] * weight[j];
                         if (s->mode == TP_NEAREST) continue;
-                        for (int j = 0; j < WIDTH; j++) {
-                            const T value = image[at[j] < 0 ? 0 : at[j]];
-                            const T product = at[j] < 0 ? 0 : value * row[j];
-                            total[0][j] += product * taps.slope[0][k][j];
-                            total[1][j] += product * taps.slope[1][k][j];
-                            total[2][j] += product * taps.slope[2][k][j];
-                        }
+                        if (s->dims == 3) OF(add_slopes)(image, g, &taps, k, 3, n, total);
+                        else if (n == WIDTH) OF(add_slopes)(image, g, &taps, k, 2, WIDTH, total);
+                        else OF(add_slopes)(image, g, &taps, k, 2, n, total);
                     }
                 }
                 for (int d = 0; d < s->dims; d++)

@@ -10,8 +10,8 @@ import numpy as np
 
 from tensorplug.plugin import KernelTable, Shape
 
-from .. import normalization_batch, normalization_layer
-from .._dtypes import FLOATS
+from .. import normalization_batch, normalization_layer, normalization_response
+from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
 
 WIDE = [dtype for dtype in FLOATS if dtype.itemsize > 2]
 
@@ -31,6 +31,8 @@ def build(table: KernelTable) -> None:
         batch_norm_inference_backward,
     ):
         table.add(function.__name__, function, dtypes=FLOATS)
+    for name in ("local_response_norm", "local_response_norm_backward"):
+        table.add(name, getattr(normalization_response, name), dtypes=SINGLE_AND_DOUBLE)
     table.add("normalize", normalization_layer.unit_vectors, dtypes=FLOATS)
     table.add("normalize_backward", normalization_layer.unit_vectors_gradient, dtypes=FLOATS)
     table.add("batch_norm_update_stats", normalization_layer.update_statistics, dtypes=WIDE)

@@ -1,0 +1,6 @@
+from typing import Any
+
+def local_response_norm(input: Any, size: int, alpha: float, beta: float, k: float) -> Any: ...
+def local_response_norm_backward(
+    g: Any, input: Any, size: int, alpha: float, beta: float, k: float
+) -> Any: ...
