@@ -91,7 +91,7 @@ def collate(batch: Sequence[Any], functions: Mapping[type, Callable[[Sequence[An
     functions : mapping of type to callable
         For a sample of this type, ``function(batch)`` makes the result.
     """
-    if not batch:
+    if not len(batch):  # an array of strings is one, too
         raise IndexError("default_collate: the batch is empty")
     first = batch[0]
     for kind, function in functions.items():

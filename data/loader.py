@@ -286,7 +286,8 @@ def _check_workers(
         raise ValueError("persistent_workers option needs num_workers > 0")
     if multiprocessing_context is not None:
         raise ValueError(
-            "multiprocessing_context can only be used with multi-process loading (num_workers > 0)"
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but "
+            "got num_workers=0"
         )
 
 

@@ -170,7 +170,8 @@ class LBFGS(Optimizer):
             previous_loss = state["prev_loss"] = loss
             step = lr
             if state["n_iter"] == 1:
-                step *= min(1.0, 1.0 / float(gradient.abs().sum().item()))
+                size = float(gradient.abs().sum().item())
+                step *= 1.0 / max(size, 1.0)
             state["t"] = step
             slope = _dot(gradient, direction)
             if slope > -group["tolerance_change"]:

@@ -7,7 +7,13 @@ import warnings
 from typing import Any, Literal
 
 from .optimizer import Optimizer
-from .scheduler_base import LRScheduler, check_optimizer, plain, set_value
+from .scheduler_base import (
+    EPOCH_DEPRECATION_WARNING,
+    LRScheduler,
+    check_optimizer,
+    plain,
+    set_value,
+)
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -95,8 +101,7 @@ class ReduceLROnPlateau(LRScheduler):
             epoch = self.last_epoch + 1
         else:
             warnings.warn(
-                "The epoch parameter in `scheduler.step()` was not necessary and is being "
-                "deprecated where possible. Please use `scheduler.step()` to step the scheduler.",
+                EPOCH_DEPRECATION_WARNING,
                 UserWarning,
                 stacklevel=2,
             )

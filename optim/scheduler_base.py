@@ -9,6 +9,11 @@ from tensorplug.core import Tensor
 
 from .optimizer import Optimizer
 
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. "
+    "Please use `scheduler.step()` to step the scheduler."
+)
+
 
 def check_optimizer(optimizer: Any) -> Optimizer:
     """Return `optimizer`; raise TypeError if it is none."""
@@ -128,8 +133,7 @@ class LRScheduler:
         self._count_step()
         if epoch is not None:
             warnings.warn(
-                "The epoch parameter in `scheduler.step()` was not necessary and is being "
-                "deprecated where possible. Please use `scheduler.step()` to step the scheduler.",
+                EPOCH_DEPRECATION_WARNING,
                 UserWarning,
                 stacklevel=2,
             )
@@ -140,7 +144,8 @@ class LRScheduler:
         if self._step_count == 2 and not self.optimizer._steps_taken:
             warnings.warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them the "
-                "other way round, else the first value of the learning rate schedule is skipped.",
+                "other way round, else the first value of the learning rate schedule is skipped. See "
+                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
                 UserWarning,
                 stacklevel=3,
             )

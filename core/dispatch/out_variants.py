@@ -82,6 +82,8 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
                 resize_out(op, target, result._shape)
         store(target, result._array, result._key)
         bump_version(target)
+    if kwargs.get("requires_grad"):  # of a factory
+        targets[0].requires_grad_()
     # A named tuple names the tensors that were given.
     named: Any = type(results)
     return named._make(targets) if hasattr(named, "_make") else out
@@ -97,6 +99,11 @@ def _of_target(
         raise RuntimeError(
             f"{op.name}(): dtype {as_dtype(asked).name} does not match dtype of out parameter "
             f"({own.dtype.name})"
+        )
+    layout = kwargs.get("layout")
+    if layout is not None and layout is not target.layout:
+        raise RuntimeError(
+            f"{op.name}(): layout {layout} does not match layout of out parameter ({target.layout})"
         )
     given = {"dtype": own.dtype, "device": own.device}
     for name in op.names[: len(args)]:

@@ -203,7 +203,7 @@ def asarray(
         shared = obj
     elif host.is_array(obj) and host.can_share(obj):
         shared = from_numpy(obj)
-    elif hasattr(obj, "__dlpack__") and not host.is_array(obj):
+    elif host.is_capsule(obj) or (hasattr(obj, "__dlpack__") and not host.is_array(obj)):
         shared = from_dlpack(obj)
     elif (there := _on_a_device(obj)) is not None:
         shared = there
@@ -211,13 +211,24 @@ def asarray(
         shared = frombuffer(obj, dtype=chosen or get_default_dtype())
     if shared is None:
         if copy is False:
-            raise ValueError(f"asarray(): can't alias a {type(obj).__name__} into a tensor")
+            if host.is_array_scalar(obj):
+                raise RuntimeError(
+                    "asarray(): can't alias NumPy scalars. Either remove copy=False or transform it in a "
+                    "ndarray."
+                )
+            raise ValueError(
+                "asarray(): can't alias arbitrary sequence into a tensor: nothing can share the memory "
+                f"of a {type(obj).__name__}"
+            )
         return tensor(obj, dtype=chosen, device=device, requires_grad=requires_grad)
     result: Any = shared.to(device=device, dtype=chosen)
     if copy is False and result is not shared:
+        what, own, wanted = "dtype", shared.dtype, result.dtype
+        if shared.device != result.device:
+            what, own, wanted = "device", shared.device, result.device
+        link = ("with dtype", "into dtype") if what == "dtype" else ("from device", "to")
         raise ValueError(
-            f"asarray(): can't alias a tensor of {shared.dtype} on {shared.device} as one of "
-            f"{result.dtype} on {result.device}; leave copy= out"
+            f"asarray(): can't alias tensor {link[0]} '{own}' {link[1]} '{wanted}'; leave copy= out"
         )
     if copy and result is shared:
         result = result.clone()
@@ -311,12 +322,32 @@ def legacy_tensor(*data: Any, device: Device | str | None = None) -> Tensor:
     TypeError
         For a number that is no size.
     """
+    if device is not None:
+        form = "Tensor(tensor, device=device)"
+        _check_legacy_device(data, Device(device), default_device().type, form)
     return _legacy(data, get_default_dtype(), device, "Tensor")
 
 
-def legacy_of(data: tuple[Any, ...], dtype: DType, device: Device) -> Tensor:
+def legacy_of(
+    data: tuple[Any, ...], dtype: DType, device: Device, asked: Device | str | None = None
+) -> Tensor:
     """Return what ``tensor.new(...)`` does: :func:`legacy_tensor` of another dtype and device."""
-    return _legacy(data, dtype, device, "Tensor")
+    if asked is not None:
+        _check_legacy_device(data, Device(asked), device.type, "tensor.new(tensor, device=device)")
+    return _legacy(data, dtype, device if asked is None else asked, "Tensor")
+
+
+def _check_legacy_device(data: tuple[Any, ...], asked: Device, expected: str, form: str) -> None:
+    """Raise unless a constructor that torch had first may take a device."""
+    if asked.type != expected:
+        raise RuntimeError(
+            f"legacy constructor expects device type: {expected} but device type: {asked.type} was passed"
+        )
+    if len(data) == 1 and is_tensor(data[0]):
+        raise RuntimeError(
+            f"Legacy tensor constructor of the form {form} is not supported. Use tensor(...) or "
+            "as_tensor(...) instead."
+        )
 
 
 def _legacy(data: tuple[Any, ...], dtype: DType, device: Device | str | None, name: str) -> Tensor:
@@ -366,6 +397,9 @@ class TensorType:
     def __call__(self, *data: Any, device: Device | str | None = None) -> Tensor:
         """Make a tensor from sizes or a sequence."""
         where = self.device if device is None else device
+        if device is not None:
+            form = f"{self.__name__}(tensor, device=device)"
+            _check_legacy_device(data, Device(device), self.device, form)
         return _legacy(data, self.dtype, where, self.__name__)
 
     def __or__(self, other: Any) -> Any:

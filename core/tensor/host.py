@@ -79,6 +79,11 @@ def is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray)
 
 
+def is_array_scalar(value: Any) -> bool:
+    """Return whether `value` is a number of NumPy's."""
+    return isinstance(value, np.generic)
+
+
 def can_share(array: Array) -> bool:
     """Return whether :func:`from_numpy` takes the array's memory as it is."""
     strides = array.strides
@@ -152,9 +157,8 @@ def share_array(array: Any, name: str) -> Any:
         import warnings
 
         warnings.warn(
-            f"{name}(): the given NumPy array is not writable, and tensors are; writing to the "
-            "tensor "
-            "will fail. Pass array.copy() to get memory of its own",
+            f"{name}(): The given {'buffer' if name == 'frombuffer' else 'NumPy array'} is not writable, "
+            "and tensors are; writing to the tensor will fail. Pass a copy to get memory of its own",
             UserWarning,
             stacklevel=4,
         )
@@ -254,6 +258,11 @@ def to_dlpack(tensor: Tensor, options: dict[str, Any]) -> Any:
     return tensor._key.runtime.to_dlpack(tensor._array, **options)
 
 
+def is_capsule(value: Any) -> bool:
+    """Return whether a value is a DLPack capsule itself, as ``to_dlpack`` gives it."""
+    return type(value).__name__ == "PyCapsule"
+
+
 def from_dlpack(producer: Any, device: Device | str | None = None, copy: bool | None = None) -> Any:
     """Return a tensor over the memory of an object with ``__dlpack__``.
 
@@ -281,7 +290,7 @@ def from_dlpack(producer: Any, device: Device | str | None = None, copy: bool | 
     if isinstance(producer, TensorBase):
         result: Any = producer.detach()  # type: ignore[attr-defined]
         return _placed(result, device, copy)
-    if type(producer).__name__ == "PyCapsule":
+    if is_capsule(producer):
         producer = _Capsule(producer)
     if not hasattr(producer, "__dlpack_device__"):
         raise TypeError(

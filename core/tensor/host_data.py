@@ -47,7 +47,10 @@ def from_data(data: Any, dtype: DType | None, name: str) -> tuple[Array, DType]:
             items, shape, types = flat
             chosen = dtype or _number_dtype(types)
             return _fill(items, shape, chosen, name), chosen
-    array, inferred = _convert(data, name)
+    try:
+        array, inferred = _convert(data, name)
+    except RecursionError:
+        raise _self_referential(name) from None
     chosen = dtype or inferred
     return _cast(array, chosen, copy=True), chosen
 
@@ -60,6 +63,11 @@ def _number_dtype(types: set[type]) -> DType:
     return default_complex() if rank == 3 else (ALL_DTYPES[0] if rank == 0 else _INT64)
 
 
+def _self_referential(name: str) -> TypeError:
+    return TypeError(f"{name}(): new(): self-referential lists are incompatible")
+
+
+_MOST_NESTED = 128  # as in torch
 _INT64 = next(dtype for dtype in ALL_DTYPES if dtype.name == "int64")
 
 
@@ -73,6 +81,8 @@ def _flatten(data: Any, name: str) -> tuple[list[Any], tuple[int, ...], set[type
             return level, tuple(shape), types
         if not types <= {list, tuple}:
             return None
+        if len(shape) > _MOST_NESTED:
+            raise _self_referential(name)
         size = len(level[0])
         for item in level:
             if len(item) != size:
@@ -121,7 +131,10 @@ def _overflow(name: str, dtype: DType) -> str:
 
 
 def _convert(data: Any, name: str, nested: bool = False) -> tuple[Array, DType]:
-    """Return `data` of any accepted sort as an array, perhaps over its memory, and its dtype."""
+    """Return `data` of any accepted sort as an array, perhaps over its memory, and its dtype.
+
+    `nested` is True of the first item of a sequence, which says how many dimensions there are.
+    """
     if type(data) in _LEAVES:
         dtype = _number_dtype({type(data)})
         return _fill([data], (), dtype, name), dtype
@@ -129,7 +142,7 @@ def _convert(data: Any, name: str, nested: bool = False) -> tuple[Array, DType]:
         return host_array(data), data._key.dtype
     if isinstance(data, (str, bytes)):
         what = type(data).__name__
-        if nested:
+        if nested and isinstance(data, str):
             raise ValueError(f"{name}(): too many dimensions {what!r}")
         raise TypeError(f"{name}(): new(): invalid data type {what!r}")
     if isinstance(data, (np.ndarray, np.generic)):
@@ -159,16 +172,23 @@ def _stack(data: Sequence[Any], name: str) -> tuple[Array, DType]:
         items, shape, types = flat
         dtype = _number_dtype(types)
         return _fill(items, shape, dtype, name), dtype
-    parts = [_item(item, name) for item in data]
+    try:
+        items = list(data)
+    except (IndexError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{name}(): could not determine the shape of object type '{type(data).__name__}'"
+        ) from error
+    parts = [_item(item, name, first=not position) for position, item in enumerate(items)]
     if not parts:
         return np.empty(0, NATIVE[get_default_dtype()]), get_default_dtype()
     dtype = parts[0][1]
     first = parts[0][0].shape
-    for item, (array, own) in zip(data, parts, strict=True):
+    for item, (array, own) in zip(items, parts, strict=True):
         dtype = promote_types(dtype, own)
         if array.ndim != len(first):
+            lower = "not a sequence: " if array.ndim < len(first) else ""
             raise TypeError(
-                f"{name}(): expected items of {len(first)} dimensions, got one of {array.ndim}: "
+                f"{name}(): {lower}expected items of {len(first)} dimensions, got one of {array.ndim}: "
                 f"{type(item).__name__}"
             )
         if array.shape != first:
@@ -180,9 +200,9 @@ def _stack(data: Sequence[Any], name: str) -> tuple[Array, DType]:
     return np.stack([_cast(array, dtype, copy=False) for array, _ in parts]), dtype
 
 
-def _item(item: Any, name: str) -> tuple[Array, DType]:
+def _item(item: Any, name: str, *, first: bool) -> tuple[Array, DType]:
     """Return an item of a sequence as an array; a tensor of one element is a number, as in torch."""
-    array, dtype = _convert(item, name, nested=True)
+    array, dtype = _convert(item, name, nested=first)
     if array.size == 1 and isinstance(item, TensorBase):
         array = array.reshape(())
     return array, dtype

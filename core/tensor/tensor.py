@@ -719,10 +719,10 @@ class Tensor(TensorMethods):
 
         return reduce_tensor(self)
 
-    def new(self, *data: Any, size: Any = None) -> Any:
+    def new(self, *data: Any, size: Any = None, device: Any = None) -> Any:
         """Return a tensor of this dtype and device from sizes or a sequence, as ``tp.Tensor``."""
         data = data if size is None else tuple(size)
-        return legacy_of(data, self._key.dtype, self._key.device)
+        return legacy_of(data, self._key.dtype, self._key.device, device)
 
     def apply_(self, function: Callable[[Any], Any]) -> Self:
         """Replace each element x by ``function(x)``, one by one; for "cpu" tensors, and slow."""

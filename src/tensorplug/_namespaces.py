@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core import Tensor, plugins
+from tensorplug.core.device.dtypes import scalar_type
 from tensorplug.core.dispatch import torch_dispatch
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor import creation
@@ -278,6 +279,8 @@ def find_attribute(name: str) -> Any:
         value = DeviceModule.of(name)
         setattr(package, name, value)
         return value
+    if name == "Storage":  # of the default dtype, which may change
+        return getattr(package, f"{scalar_type(package.get_default_dtype())}Storage")
     why = importlib.import_module("tensorplug._absent").reason(name)
     raise AttributeError(f"module 'tensorplug' has no attribute {name!r}{why}")
 

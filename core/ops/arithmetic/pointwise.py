@@ -94,7 +94,7 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
 
 
 def _check_scaled(input: Tensor, other: Tensor, alpha: Number) -> None:
-    _check_alpha("add_scaled", result_dtype((input, other)), alpha)
+    check_factor("add_scaled", result_dtype((input, other)), alpha)
 
 
 @composite(shapes="input(*S), other(*S)", rule=_check_scaled, method=False, elementwise=True)
@@ -107,20 +107,20 @@ add.op.scaled = sub.op.scaled = add_scaled.op  # type: ignore[attr-defined]
 sub.op.scaled_sign = -1  # type: ignore[attr-defined]
 
 
-def _check_alpha(name: str, compute: DType, alpha: Number) -> None:
+def check_factor(name: str, compute: DType, alpha: Number, argument: str = "alpha") -> None:
     """Raise unless a factor may multiply elements of a dtype."""
     if isinstance(alpha, bool) and compute.category != BOOL:
         raise RuntimeError(
-            f"{name}(): Boolean alpha only supported for Boolean results, got {alpha}"
+            f"{name}(): Boolean {argument} only supported for Boolean results, got {alpha}"
         )
     if compute.category <= INTEGER and not isinstance(alpha, int):
         raise RuntimeError(
-            f"{name}(): For integral input tensors, argument alpha must not be a floating point "
+            f"{name}(): For integral input tensors, argument {argument} must not be a floating point "
             f"number, got {alpha}"
         )
     if isinstance(alpha, complex) and compute.category != COMPLEX:
         raise RuntimeError(
-            f"{name}(): For non-complex input tensors, argument alpha must not be a complex number, "
+            f"{name}(): For non-complex input tensors, argument {argument} must not be a complex number, "
             f"got {alpha}"
         )
 
@@ -131,7 +131,7 @@ def _scaled(
     if type(alpha) is int and alpha == 1:
         return other
     compute = result_dtype((input, other))
-    _check_alpha(name, compute, alpha)
+    check_factor(name, compute, alpha)
     alpha = fitting(alpha, compute)
     if alpha == 1:
         return other

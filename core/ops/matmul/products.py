@@ -11,7 +11,7 @@ from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_variants import exact_out
 from ...tensor.base import TensorBase
 from ...tensor.shapes import broadcast_shapes
-from ..arithmetic.pointwise import add, conj_physical, mul
+from ..arithmetic.pointwise import add, check_factor, conj_physical, mul
 from ..rules import cast, check_tensor, with_former_order
 
 if TYPE_CHECKING:
@@ -388,6 +388,8 @@ def addr(
     _check_ndim("addr", vec2, "vec2", 1)
     check_tensor(input, "addr")
     common = result_dtype((input, vec1, vec2))
+    check_factor("addr", common, beta, "beta")
+    check_factor("addr", common, alpha)
     if common.category == BOOL:
         product = mul(vec1.reshape(vec1._shape[0], 1), vec2)
         if not alpha:

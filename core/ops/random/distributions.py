@@ -10,7 +10,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import ALL_DTYPES, BOOL, COMPLEX, FLOATING, float32, float64, iinfo
+from ...device.dtypes import ALL_DTYPES, BOOL, COMPLEX, FLOATING, finfo, float32, float64, iinfo
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.op_registry import composite
 from ...dispatch.out_variants import exact_out
@@ -65,9 +65,14 @@ def uniform(
     low, high = number(from_, "uniform_", "from"), number(to, "uniform_", "to")
     if not low <= high:  # type: ignore[operator]
         raise RuntimeError(
-            f"uniform_(): expects to return a [from, to) range, but found from={low} > to={high}"
+            f"uniform_(): uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
         )
     dtype = input.dtype
+    if not dtype.is_complex and not high - low <= finfo(dtype).max:  # type: ignore[operator]
+        raise RuntimeError(
+            f"uniform_(): uniform_ expects to-from <= {finfo(dtype).max:g}, the largest of {dtype.name}, but "
+            f"found from={low} and to={high}"
+        )
     result = _fresh(uniform_numbers, input._shape, dtype, input.device, source)
     return result.mul_(high - low).add_(low).to(dtype)  # in place: weights may be large
 

@@ -11,8 +11,10 @@ from ...device.dtypes import (
     BOOL,
     COMPLEX,
     FLOATING,
+    INTEGER,
     DType,
     Number,
+    finfo,
     iinfo,
     int64,
 )
@@ -264,6 +266,12 @@ def randperm(
     chosen, where = creation.options(dtype, device, int64)
     if chosen.category in (BOOL, COMPLEX):
         raise NotImplementedError(f"randperm(): not implemented for {chosen.name}")
+    # The last number, of those that the dtype tells apart.
+    most = iinfo(chosen).max if chosen.category == INTEGER else int(2 / finfo(chosen).eps)
+    if count - 1 > most:
+        raise RuntimeError(
+            f"randperm(): n is too large for result tensor type: {n} numbers do not fit into {chosen.name}"
+        )
     source = chosen_generator(generator, where, "randperm")
     # Sorting 63 random bits: two equal ones among a million have a chance of 1 in 20 million.
     upper = bits((count,), where, source) & 0x7FFFFFFF
@@ -338,6 +346,8 @@ def check_deviation(std: Any, name: str) -> None:
             return
     elif std >= 0:
         return
+    if isinstance(std, TensorBase):
+        raise RuntimeError(f"{name}(): normal expects all elements of std >= 0.0")
     raise RuntimeError(f"{name}(): normal expects std >= 0.0, but found std {std:g}")
 
 
