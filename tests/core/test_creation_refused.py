@@ -189,9 +189,7 @@ def test_factors_of_added_products(name: str, argument: str, factor: Any, dtype:
     assert found[0] is found[1]
 
 
-@pytest.mark.parametrize(
-    "dtype", ["uint8", "int8", "int16", "float16", "int32", "float32"]
-)
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "float16", "int32", "float32"])
 def test_permutations_of_more_numbers_than_a_dtype_has(dtype: str) -> None:
     ours, theirs = getattr(tp, dtype), getattr(torch, dtype)
     for count in (127, 128, 129, 256, 257, 258, 2**11 + 1, 2**11 + 2, 2**15, 2**15 + 1):
