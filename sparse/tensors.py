@@ -171,6 +171,10 @@ class SparseTensor(Tensor):
     # --- gradient: that of the values ---
 
     @property
+    def _in_graph(self) -> Any:
+        return self._stored
+
+    @property
     def requires_grad(self) -> bool:
         """Whether operations on the values are recorded for differentiation."""
         return bool(self._stored.requires_grad)

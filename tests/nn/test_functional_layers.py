@@ -85,7 +85,11 @@ def test_embedding_bag_refuses_rows_that_are_not_there(mode, padding, wrong):
     for lib in (tp, pytest.importorskip("torch")):
         with pytest.raises(RuntimeError, match=f"{wrong}"):
             lib.nn.functional.embedding_bag(
-                lib.tensor([0, wrong]), lib.ones(6, 2), lib.tensor([0]), mode=mode, padding_idx=padding
+                lib.tensor([0, wrong]),
+                lib.ones(6, 2),
+                lib.tensor([0]),
+                mode=mode,
+                padding_idx=padding,
             )
 
 
