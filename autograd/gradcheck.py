@@ -20,7 +20,7 @@ from tensorplug.core.tensor.creation import tensor
 from tensorplug.core.tensor.tensor import Tensor
 
 from .engine.backward import grad
-from .grad_mode import enable_grad, no_grad
+from .grad_mode import enable_grad
 
 
 class GradcheckError(RuntimeError):
@@ -52,7 +52,8 @@ def _numerical(
             for sign in (1, -1):
                 moved = list(values)
                 moved[position] = values[position] + sign * step
-                with no_grad(), _moved(inputs, {target: _refill(point, moved)}) as args:
+                # Recorded, for a function may ask which of its tensors require grad.
+                with enable_grad(), _moved(inputs, {target: _refill(point, moved)}) as args:
                     sides.append([_flat(out) for out in _outputs(function, args)])
             rows.append(
                 [
@@ -73,7 +74,7 @@ def _moved(inputs: Sequence[Any], values: dict[int, Any]) -> Generator[list[Any]
         for position, value in values.items():
             point = args[position]
             if 0 in point.stride():  # its elements share memory
-                args[position] = value
+                args[position] = value.detach().requires_grad_()
             else:
                 kept[position] = point.detach().clone()
                 point.data.copy_(value)
@@ -234,7 +235,7 @@ def _check_projected(
         return
     seeds = [_seed(out) for out in outputs]
     points = [args[p] for p in positions]
-    directions = [_seed(point) for point in points]
+    directions = [seed / seed.norm().clamp(min=1) for seed in map(_seed, points)]  # eps is the step
     gradients = grad(outputs, points, seeds, retain_graph=True, materialize_grads=True)
     analytical = sum(map(_inner, gradients, directions))
     sides = []
@@ -243,7 +244,7 @@ def _check_projected(
             position: point.detach() + direction * (sign * eps)
             for position, point, direction in zip(positions, points, directions, strict=True)
         }
-        with no_grad(), _moved(args, moved) as there:
+        with enable_grad(), _moved(args, moved) as there:
             values = _outputs(func, there)
             live = [value for value, tracked in zip(values, recorded, strict=True) if tracked]
             sides.append(sum(map(_inner, seeds, live)))  # here: results may show the inputs' memory

@@ -6,8 +6,17 @@
     python -m benchmarks.compiled --threads 2 --filter 'resnet|vit' --rounds 9
 
 All have the same weights and the same batch, and take turns in one process; medians are in milliseconds. What
-is not installed, or cannot run the network, has none. The last lines are chains of pointwise ops. The exit
-status is 1 if numbers disagree.
+is not installed, or cannot run the network, has none. The last lines are chains of pointwise ops. Columns
+behind the times:
+
+- to best: tp.compile's time over the better one of torch.compile's and ONNX Runtime's
+- peak: the operations of products and convolutions, as the network has them, over tp.compile's time, as a
+  share of what the product of two large matrices reaches. Winograd's way takes fewer: this may be above 1
+- start, pays: the seconds that the first three calls take above later ones, and after how many calls they
+  are made up for, to eager mode; of tp.compile, and of torch.compile
+- difference: the largest one between contenders, to the largest number
+
+The exit status is 1 if numbers disagree.
 """
 
 import argparse
@@ -27,14 +36,43 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import overhead
+from . import devices, overhead
 from .libraries import EXAMPLES, load
 
 CONTENDERS = ("torch", "torch.compile", "tensorplug", "tp.compile", "onnxruntime")
+#: What is compiled, and what it saves time to.
+EAGER = {"tp.compile": "tensorplug", "torch.compile": "torch"}
 TABLE1 = EXAMPLES / "table1"
 HERE = Path(__file__).parent
 #: Relative to the largest number.
 TOLERANCE = 2e-4
+#: Of the matrices whose product is the measure of a network's operations.
+PRODUCT_SIDE = 2048
+#: Calls that capture, compile, and run what was compiled for the first time.
+FIRST_CALLS = 3
+
+
+class Turns(NamedTuple):
+    """What contenders take.
+
+    Attributes
+    ----------
+    times : dict
+        Milliseconds of a call, by contender.
+    start : dict
+        Seconds of the first calls above later ones.
+    difference : float
+        The largest one to the first contender's numbers, to the largest of these.
+    """
+
+    times: dict[str, float]
+    start: dict[str, float]
+    difference: float
+
+    def pays(self, name: str, eager: str) -> float:
+        """Return after how many calls a compiled contender has made up for its start."""
+        saved = self.times.get(eager, 0.0) - self.times.get(name, math.inf)
+        return max(1e3 * self.start[name] / saved, 1.0) if saved > 0 else math.inf
 
 
 class Case(NamedTuple):
@@ -79,9 +117,10 @@ CHAINS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def contenders(case: Case) -> dict[str, Callable[[], Any]]:
-    """Return what runs a network once and returns its result as an array, by contender."""
+def contenders(case: Case) -> tuple[dict[str, Callable[[], Any]], float]:
+    """Return what runs a network and returns its result as an array, by contender, and its operations."""
     import tensorplug as tp
+    from tensorplug.utils.flop_counter import FlopCounterMode
 
     tp.manual_seed(0)
     ours = case.make(load(case.folder, case.module, tp)).eval()
@@ -96,6 +135,8 @@ def contenders(case: Case) -> dict[str, Callable[[], Any]]:
         batch = generator.standard_normal(case.shape, dtype=np.float32)
     x = tp.from_numpy(batch)
     compiled = tp.compile(ours)
+    with FlopCounterMode(display=False) as counter:
+        ours(x)
     found: dict[str, Callable[[], Any]] = {
         "tensorplug": lambda: ours(x).numpy(),
         "tp.compile": lambda: compiled(x).numpy(),
@@ -117,7 +158,7 @@ def contenders(case: Case) -> dict[str, Callable[[], Any]]:
     if importlib.util.find_spec("onnxruntime") is not None:
         with suppress(Exception):
             found["onnxruntime"] = _by_onnxruntime(ours, x)
-    return found
+    return found, float(counter.get_total_flops())
 
 
 def _by_onnxruntime(network: Any, x: Any) -> Callable[[], Any]:
@@ -138,16 +179,22 @@ def _by_onnxruntime(network: Any, x: Any) -> Callable[[], Any]:
 
 
 def in_turns(
-    calls: dict[str, Callable[[], Any]], rounds: int, clock: Callable[[], float]
-) -> tuple[dict[str, float], float]:
-    """Return medians in milliseconds, and the largest difference to the first contender's numbers."""
+    calls: dict[str, Callable[[], Any]],
+    rounds: int,
+    clock: Callable[[], float],
+    typical: Callable[[list[float]], float] = median,
+) -> Turns:
+    """Return what contenders take, by what is typical of a list of times."""
     results: dict[str, Any] = {}
     working: dict[str, Callable[[], Any]] = {}
+    first: dict[str, float] = {}
     for name in CONTENDERS:
         if name in calls:
             try:
-                for _ in range(3):  # captures, compiles, and the first run of what was compiled
+                started = clock()
+                for _ in range(FIRST_CALLS):
                     results[name] = calls[name]()
+                first[name] = clock() - started
                 working[name] = calls[name]
             except Exception as error:
                 print(f"  {name} cannot run it: {str(error).splitlines()[0]}", file=sys.stderr)
@@ -157,16 +204,35 @@ def in_turns(
             started = clock()
             working[name]()
             times[name].append(1e3 * (clock() - started))
-    first = next(iter(results.values()))
-    scale = float(np.abs(first).max()) or 1.0
-    difference = max(float(np.abs(value - first).max()) / scale for value in results.values())
-    return {name: median(taken) for name, taken in times.items()}, difference
+    numbers = next(iter(results.values()))
+    scale = float(np.abs(numbers).max()) or 1.0
+    difference = max(float(np.abs(value - numbers).max()) / scale for value in results.values())
+    taken = {name: typical(found) for name, found in times.items()}
+    start = {name: max(first[name] - FIRST_CALLS * taken[name] / 1e3, 0.0) for name in working}
+    return Turns(taken, start, difference)
 
 
-def row(name: str, times: dict[str, float], difference: float) -> str:
-    """Return a line of the table."""
+def product_peak(clock: Callable[[], float]) -> float:
+    """Return the operations per second of the product of two large matrices."""
+    import tensorplug as tp
+
+    x = tp.ones(PRODUCT_SIDE, PRODUCT_SIDE)
+    return 2 * PRODUCT_SIDE**3 / devices.fastest(lambda: x @ x, clock)
+
+
+def row(name: str, turns: Turns, share: float) -> str:
+    """Return a line of the table; the share is that of the peak of products."""
+    times = turns.times
     cells = [f"{times[key]:13.1f}" if key in times else f"{'-':>13}" for key in CONTENDERS]
-    return f"{name:34}" + " ".join(cells) + f" {_to_best(times):9.2f} {difference:10.1e}"
+    starts = [
+        f"{turns.start[key]:6.1f} {turns.pays(key, eager):5.0f}" if key in times else f"{'-':>12}"
+        for key, eager in EAGER.items()
+    ]
+    part = f"{share:6.2f}" if math.isfinite(share) else f"{'-':>6}"
+    return " ".join(
+        [f"{name:34}" + " ".join(cells), f"{_to_best(times):9.2f}", part, *starts,
+         f"{turns.difference:10.1e}"]
+    )  # fmt: skip
 
 
 def _to_best(times: dict[str, float]) -> float:
@@ -184,6 +250,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--without", action="append", default=[], choices=CONTENDERS[:2], help="leave one out"
     )
     parser.add_argument("--rounds", type=int, default=9, help="turns (default: 9)")
+    parser.add_argument(
+        "--quickest", action="store_true", help="the quickest turn of each, not the median"
+    )
     parser.add_argument(
         "--processor-time",
         action="store_true",
@@ -204,29 +273,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         f"{'ms':34}"
         + " ".join([f"{name:>13}" for name in CONTENDERS])
-        + f" {'to best':>9} {'difference':>10}"
+        + f" {'to best':>9} {'peak':>6} {'start':>6} {'pays':>5} {'torch':>6} {'pays':>5} {'difference':>10}"
     )
+    peak = product_peak(clock)
     found: dict[str, Any] = {}
     wrong: list[str] = []
     ratios: list[float] = []
 
-    def measured(name: str, calls: dict[str, Callable[[], Any]]) -> None:
+    def measured(name: str, calls: dict[str, Callable[[], Any]], operations: float) -> None:
         calls = {key: call for key, call in calls.items() if key not in options.without}
-        times, difference = in_turns(calls, options.rounds, clock)
-        found[name] = {"times": times, "difference": difference}
-        print(row(name, times, difference), flush=True)
-        if not difference <= TOLERANCE:
+        turns = in_turns(calls, options.rounds, clock, min if options.quickest else median)
+        share = 1e3 * operations / turns.times.get("tp.compile", math.nan) / peak
+        found[name] = {**turns._asdict(), "share": share}
+        print(row(name, turns, share), flush=True)
+        if not turns.difference <= TOLERANCE:
             wrong.append(name)
 
     with warnings.catch_warnings(), tp.no_grad():
         warnings.simplefilter("ignore")
         for name, case in CASES.items():
             if re.search(options.filter, name):
-                measured(name, contenders(case))
+                measured(name, *contenders(case))
                 ratios.append(_to_best(found[name]["times"]))
         for name, chain in CHAINS.items():
             if re.search(options.filter, name):
-                measured(name, _chain(chain))
+                measured(name, _chain(chain), math.nan)
     ratios = [ratio for ratio in ratios if math.isfinite(ratio)]
     if ratios:
         mean = geometric_mean(ratios)
@@ -235,7 +306,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / "compiled.json"
-    about = {**overhead.about(options.rounds, 0.0), "threads": options.threads}
+    about = {
+        **overhead.about(options.rounds, 0.0),
+        "threads": options.threads,
+        "product_peak": peak,
+    }
     path.write_text(json.dumps({**about, "cases": found}, indent=1) + "\n", "utf-8")
     print(path)
     if wrong:

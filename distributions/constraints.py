@@ -75,13 +75,33 @@ class Constraint:
 class _Dependent(Constraint):
     """A set that depends on other parameters, and can't be checked by itself."""
 
-    def __init__(self, is_discrete: bool = False, event_dim: int = 0) -> None:
-        self.is_discrete = is_discrete
-        self.event_dim = event_dim
+    def __init__(self, is_discrete: bool | None = None, event_dim: int | None = None) -> None:
+        self._is_discrete, self._event_dim = is_discrete, event_dim
 
-    def __call__(self, *, is_discrete: bool = False, event_dim: int = 0) -> _Dependent:
+    @property
+    def is_discrete(self) -> bool:
+        """Whether its values stand apart; NotImplementedError where that depends on parameters."""
+        return self._static("is_discrete")
+
+    @property
+    def event_dim(self) -> int:
+        """How many of the last dimensions make one value; NotImplementedError as above."""
+        return self._static("event_dim")
+
+    def _static(self, name: str) -> Any:
+        value = self.__dict__[f"_{name}"]
+        if value is None:
+            raise NotImplementedError(f".{name} cannot be determined statically")
+        return value
+
+    def __call__(
+        self, *, is_discrete: bool | None = None, event_dim: int | None = None
+    ) -> _Dependent:
         """Return one that says how its values look."""
-        return _Dependent(is_discrete, event_dim)
+        return _Dependent(
+            self._is_discrete if is_discrete is None else is_discrete,
+            self._event_dim if event_dim is None else event_dim,
+        )
 
     def check(self, value: Any) -> Any:
         raise ValueError("a dependent constraint cannot be checked without its distribution")
@@ -94,8 +114,8 @@ class _DependentProperty(property, _Dependent):
         self,
         fn: Callable[[Any], Any] | None = None,
         *,
-        is_discrete: bool = False,
-        event_dim: int = 0,
+        is_discrete: bool | None = None,
+        event_dim: int | None = None,
     ) -> None:
         property.__init__(self, fn)
         _Dependent.__init__(self, is_discrete, event_dim)
@@ -103,7 +123,7 @@ class _DependentProperty(property, _Dependent):
     def __call__(  # type: ignore[override]
         self, fn: Callable[[Any], Any]
     ) -> _DependentProperty:
-        return _DependentProperty(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
+        return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
 def is_dependent(constraint: Any) -> bool:

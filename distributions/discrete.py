@@ -148,7 +148,7 @@ class Binomial(_Odds):
         self.total_count, self.__dict__[name] = count.to(odds.dtype), odds
         super().__init__(odds.shape, validate_args=validate_args)
 
-    @constraints.dependent_property(is_discrete=True)
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:
         return constraints.integer_interval(0, self.total_count)
 
@@ -271,7 +271,8 @@ class Poisson(ExponentialFamily):
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
-        return xlogy(value, self.rate) - self.rate - (value + 1).lgamma()
+        rate, value = broadcast_all(self.rate, value)
+        return xlogy(value, rate) - rate - (value + 1).lgamma()
 
     @property
     def _natural_params(self) -> tuple[Any, ...]:

@@ -64,6 +64,13 @@ class Distribution:
             self._check_parameters()
 
     def _check_parameters(self) -> None:
+        if self.arg_constraints is Distribution.arg_constraints:
+            warnings.warn(
+                f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or "
+                "initialize the distribution with `validate_args=False` to turn off validation.",
+                UserWarning,
+                stacklevel=4,
+            )
         for name, constraint in self.arg_constraints.items():
             if constraints.is_dependent(constraint):
                 continue
@@ -198,7 +205,14 @@ class Distribution:
                 f"{tuple(value.shape)} vs {(*self._batch_shape, *self._event_shape)}."
             ) from error
         support = self.support
-        if support is not None and not bool(support.check(value).all()):
+        if support is None:
+            warnings.warn(
+                f"{type(self)} does not define `support` to enable sample validation. Please initialize "
+                "the distribution with `validate_args=False` to turn off validation.",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif not bool(support.check(value).all()):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be "
                 f"within the support ({support!r}) of the distribution {self!r}, but found invalid "

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from tensorplug.core.device.dtypes import finfo
 from tensorplug.core.ops import full_like, igamma, ones_like, randn, stack, where, xlogy
+from tensorplug.core.tensor.creation import as_tensor
 
 from . import constraints
 from .distribution import Distribution
@@ -59,6 +60,7 @@ class Gamma(ExponentialFamily):
         return value.clamp(min=finfo(value.dtype).tiny)
 
     def log_prob(self, value: Any) -> Any:
+        value = as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         self._validate_sample(value)
         a = self.concentration
         return xlogy(a, self.rate) + xlogy(a - 1, value) - self.rate * value - a.lgamma()

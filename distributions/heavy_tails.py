@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from tensorplug.core.device.dtypes import finfo
 from tensorplug.core.ops import full_like, where
+from tensorplug.core.tensor.creation import as_tensor
 
 from . import constraints
 from .distribution import Distribution
@@ -53,6 +54,7 @@ class HalfCauchy(Magnitude):
         return full_like(self.scale, math.inf)
 
     def log_prob(self, value: Any) -> Any:
+        value = as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         self._validate_sample(value)
         inside = self._signed().log_prob(value) + math.log(2)
         return where(value >= 0, inside, -math.inf)
@@ -71,7 +73,7 @@ class Pareto(Distribution):
         self.scale, self.alpha = broadcast_all(scale, alpha)
         super().__init__(self.scale.shape, validate_args=validate_args)
 
-    @constraints.dependent_property()
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         return constraints.greater_than_eq(self.scale)
 
@@ -128,7 +130,7 @@ class GeneralizedPareto(Distribution):
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
 
-    @constraints.dependent_property()
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         lower = self.loc
         upper = where(self.concentration < 0, lower - self.scale / self.concentration, math.inf)

@@ -207,8 +207,8 @@ class Uniform(Distribution):
     """The uniform distribution from `low` up to `high`, which is left out."""
 
     arg_constraints: ClassVar[Any] = {
-        "low": constraints.dependent,
-        "high": constraints.dependent,
+        "low": constraints.dependent(is_discrete=False, event_dim=0),
+        "high": constraints.dependent(is_discrete=False, event_dim=0),
     }
     has_rsample = True
 
@@ -218,7 +218,7 @@ class Uniform(Distribution):
         if self._validate_args and not bool((self.low < self.high).all()):
             raise ValueError("Uniform is not defined when low>= high")
 
-    @constraints.dependent_property()
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         return constraints.interval(self.low, self.high)
 

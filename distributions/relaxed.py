@@ -66,6 +66,7 @@ class _Relaxed(TransformedDistribution):
 
     _relaxed: ClassVar[Any]
     _transform: ClassVar[Any]
+    has_rsample = True
     base_dist: Any
 
     def __init__(
@@ -76,7 +77,7 @@ class _Relaxed(TransformedDistribution):
         validate_args: bool | None = None,
     ) -> None:
         base = self._relaxed(temperature, probs, logits, validate_args=validate_args)
-        super().__init__(base, self._transform(), validate_args=False)
+        super().__init__(base, self._transform(), validate_args=validate_args)
 
     @property
     def temperature(self) -> Any:
@@ -134,7 +135,7 @@ class ExpRelaxedCategorical(Distribution):
         self._categorical = Categorical(probs, logits, validate_args=validate_args)
         shape = self._categorical.param_shape
         self.temperature = as_tensor(temperature, dtype=self._categorical._param.dtype)
-        super().__init__(shape[:-1], shape[-1:], validate_args=False)
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         new = super().expand(batch_shape, _instance)

@@ -99,7 +99,7 @@ class TransformedDistribution(Distribution):
         extra = len(self._event_shape) - found.event_dim
         return constraints.independent(found, extra) if extra > 0 else found
 
-    support: Any = constraints.dependent_property(_codomain)
+    support: Any = constraints.dependent_property(_codomain, is_discrete=False)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Any:
         with no_grad():
@@ -160,6 +160,7 @@ class LogNormal(TransformedDistribution):
         "scale": constraints.positive,
     }
     support = constraints.positive
+    has_rsample = True
     base_dist: Any
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -201,6 +202,7 @@ class LogisticNormal(TransformedDistribution):
         "scale": constraints.positive,
     }
     support = constraints.simplex
+    has_rsample = True
     base_dist: Any
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from tensorplug.autograd import enable_grad
 from tensorplug.core.device.dtypes import finfo, get_default_dtype, int64
 from tensorplug.core.ops import (
     arange,
@@ -127,5 +128,6 @@ class lazy_property(Generic[T]):
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
             return self
-        value = instance.__dict__[self.name] = self.compute(instance)
+        with enable_grad():  # whoever asks first may do so where nothing is recorded
+            value = instance.__dict__[self.name] = self.compute(instance)
         return value

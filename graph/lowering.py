@@ -91,7 +91,8 @@ class _Tracer(Layer):
             if values is None:
                 return proceed(*args, **kwargs)
             if type(values) is Delegated:
-                return values.result
+                with self.active():  # a delegation may be a call that is still to be made
+                    return values.result
             first = first_tensor(values)
             assert first is not None
             key, outputs = first._key, None

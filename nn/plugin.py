@@ -11,10 +11,11 @@ from tensorplug.core.ops import declared_in
 from tensorplug.core.plugins import hookimpl
 
 from . import functional, ops
+from .functional import embedding, upsampling, vision
 from .functional.pooling import adaptive, fractional
 
 FAMILIES = (*ops.FAMILIES, functional)
-DIFFERENTIATED = (*ops.FAMILIES, adaptive, fractional)
+DIFFERENTIATED = (*ops.FAMILIES, adaptive, fractional, embedding, upsampling, vision)
 
 
 class NNPlugin:

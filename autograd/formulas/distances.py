@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorplug.core.ops.distances import minkowski_dist_backward, pdist_backward
+from tensorplug.core.ops.norms import quotient
+
 from ..engine.derivatives import derivative
-from .reductions import quotient
 from .shape import sum_to_shape
 
 
@@ -18,4 +20,12 @@ def _second(g: Any, x1: Any, x2: Any, result: Any) -> Any:
     return _first(g.transpose(-2, -1), x2, x1, result.transpose(-2, -1))
 
 
-DERIVATIVES = [derivative("euclidean_dist", x1=_first, x2=_second)]
+def _of_pairs(g: Any, x1: Any, x2: Any, p: float, result: Any) -> list[Any]:
+    return list(minkowski_dist_backward(g, x1, x2, p, result))
+
+
+DERIVATIVES = [
+    derivative("euclidean_dist", x1=_first, x2=_second),
+    derivative("minkowski_dist", joint={"x1, x2": _of_pairs}),
+    derivative("pdist", input=lambda g, input, p, result: pdist_backward(g, input, p, result)),
+]

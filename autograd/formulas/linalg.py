@@ -19,7 +19,6 @@ import math
 from typing import Any
 
 from tensorplug.core.device.dtypes import finfo
-from tensorplug.core.ops.copying import cast
 from tensorplug.core.ops.linalg.functions import matrix_exp, permutation_sign
 from tensorplug.core.ops.linalg.lu import (
     linalg_lu_factor_ex,
@@ -31,12 +30,13 @@ from tensorplug.core.ops.linalg.rules import adjoint, column, concatenate, conju
 from tensorplug.core.ops.linalg.solvers import linalg_inv_ex, linalg_solve_ex
 from tensorplug.core.ops.linalg.spectra import linalg_eigh, linalg_pinv
 from tensorplug.core.ops.linalg.triangular import linalg_lu_solve, solve_triangular_side
+from tensorplug.core.ops.norms import norm_slopes
 from tensorplug.core.tensor.shapes import Shape
 
 from ..engine.derivatives import derivative, not_differentiable
 from ..forward.tangents import tangent
 from ..vmap.vmap_rules import shared_rule
-from .reductions import quotient, unsqueezed
+from .reductions import unsqueezed
 
 
 def halve_diagonal(X: Any) -> Any:
@@ -312,30 +312,8 @@ def _exponential(g: Any, input: Any) -> Any:
 def _vector_norm(
     g: Any, x: Any, result: Any, x_shape: Shape, ord: float, dim: Shape, keepdim: bool
 ) -> Any:
-    """Return the gradient; zero wherever the norm has no slope, as a subgradient."""
     g = unsqueezed(g, x_shape, dim, keepdim)
-    result = unsqueezed(result, x_shape, dim, keepdim)
-    if ord == 0:
-        return x * 0 * g
-    if ord == 1:
-        return g * x.sgn()
-    if ord == 2:
-        return x * quotient(g, result)
-    size = x.abs()
-    if math.isinf(ord):
-        hit = (size == result) | ((size != size) & (result != result))
-        share = g / (hit.sum(dim, True) if dim else hit)
-        return x.sgn() * (share * cast(hit, size.dtype))
-    if ord < 1:
-        zero = size == 0
-        slopes = x.sgn() * size.masked_fill(zero, 1).pow(ord - 1).masked_fill(zero, 0)
-        return slopes * (g * result.masked_fill(result == 0, 1).pow(1 - ord))
-    if ord < 2:
-        zero = size == 0
-        slopes = x.sgn() * size.masked_fill(zero, 1).pow(ord - 1).masked_fill(zero, 0)
-    else:
-        slopes = x * size.pow(ord - 2)
-    return slopes * quotient(g, result.pow(ord - 1))
+    return norm_slopes(g, x, unsqueezed(result, x_shape, dim, keepdim), ord, dim)
 
 
 DERIVATIVES = [

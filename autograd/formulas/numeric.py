@@ -13,12 +13,12 @@ from tensorplug.core.ops.elementary.activation import sigmoid
 from tensorplug.core.ops.elementary.circular import cos, sin
 from tensorplug.core.ops.elementary.exponential import exp2, log
 from tensorplug.core.ops.masking import where
+from tensorplug.core.ops.norms import quotient
 from tensorplug.core.tensor.predicates import is_tensor
 
 from ..engine.derivatives import derivative, not_differentiable
 from ..vmap.vmap_rules import shared_rule
 from .arithmetic import zero
-from .reductions import quotient
 from .shape import fitted
 
 

@@ -32,15 +32,6 @@ def unsqueezed(reduced: Any, shape: Shape, dim: Shape, keepdim: bool) -> Any:
     return reduced.reshape(tuple([1 if d in dim else size for d, size in enumerate(shape)]))
 
 
-def quotient(g: Any, divisor: Any) -> Any:
-    """Return ``g / divisor``, and zero where the divisor is zero, for derivatives of any order.
-
-    Masking the result alone would leave 0 * inf in the second derivative.
-    """
-    zero = divisor == 0
-    return (g / divisor.masked_fill(zero, 1)).masked_fill(zero, 0)
-
-
 def count_of(shape: Shape, dim: Shape) -> int:
     """Return how many elements one output of a reduction over `dim` came from."""
     return math.prod([shape[d] for d in dim])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorplug.core.ops.norms import quotient
 from tensorplug.core.ops.statistics.variance import degrees_of_freedom, reciprocal
 from tensorplug.core.tensor.shapes import Shape
 
 from ..engine.derivatives import derivative
 from ..forward.tangents import tangent
-from .reductions import quotient, unsqueezed
+from .reductions import unsqueezed
 
 
 def _var(

@@ -2,55 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from tensorplug.core.dispatch.op_registry import handle
-from tensorplug.core.ops.creation.creation import fill_new
-from tensorplug.core.ops.indexing.indexing import place, zeros_like_gradient as zeros
-from tensorplug.core.ops.strided import diag_embed, diagonal, view_as_complex, view_as_real
-from tensorplug.core.tensor.shapes import contiguous_strides
+from tensorplug.core.ops.indexing.indexing import (
+    basic_index,
+    place,
+    select,
+    zeros_like_gradient as zeros,
+)
+from tensorplug.core.ops.strided import (
+    as_strided_backward,
+    diag_embed,
+    diagonal,
+    diagonal_scatter,
+    select_scatter,
+    slice_scatter,
+    view_as_complex,
+    view_as_real,
+)
 
 from ..engine.derivatives import derivative, not_differentiable, on_tensors
 from ..forward.tangents import linear, tangent
 from ..vmap.vmap_rules import shared_rule
 
 _ARANGE = handle("arange")
-
-
-def _positions(g: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
-    """Return, in one dimension, where in the storage each element of a strided tensor is."""
-    total = fill_new((), offset, _ARANGE.call(0).dtype, g.device)
-    for d, (size, stride) in enumerate(zip(shape, strides, strict=True)):
-        steps = _ARANGE.call(size, device=g.device) * stride
-        total = total + steps.reshape([size if n == d else 1 for n in range(len(shape))])
-    return total.expand(shape).reshape(math.prod(shape))
-
-
-@on_tensors
-def _as_strided(
-    g: Any,
-    input_shape: tuple[int, ...],
-    size: tuple[int, ...],
-    stride: tuple[int, ...],
-    storage_offset: int,
-    layout: tuple[tuple[int, ...], int],
-) -> Any:
-    own = _positions(g, input_shape, *layout)
-    shown = _positions(g, size, stride, storage_offset)
-    if not math.prod(input_shape) or not math.prod(size):
-        return zeros(g, input_shape)
-    extent = 1 + max(
-        offset + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
-        for shape, strides, offset in ((input_shape, *layout), (size, stride, storage_offset))
-    )
-    storage = zeros(g, (extent,)).index_put((shown,), g.reshape(math.prod(size)), True)
-    gradient = storage[own]
-    if layout[0] != contiguous_strides(input_shape):
-        # Elements of the input that share memory share its gradient.
-        ones = fill_new((math.prod(input_shape),), 1, g.dtype, g.device)
-        gradient = gradient / zeros(g, (extent,)).index_put((own,), ones, True)[own]
-    return gradient.reshape(input_shape)
 
 
 @on_tensors
@@ -79,13 +55,39 @@ def _diagonal(g: Any, input_shape: tuple[int, ...], offset: int, dim1: int, dim2
 
 
 DERIVATIVES = [
-    derivative("as_strided", input=_as_strided),
+    derivative(
+        "as_strided",
+        input=lambda g, input_shape, size, stride, storage_offset, layout: as_strided_backward(
+            g, input_shape, size, stride, storage_offset, layout
+        ),
+    ),
     derivative("diagonal", input=_diagonal),
     derivative("diag_embed", input=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2)),
     derivative("unfold", input=_unfold),
     derivative("view_as_real", input=lambda g: view_as_complex(g.contiguous())),
     derivative("view_as_complex", input=lambda g: view_as_real(g)),
     *not_differentiable("view_dtype"),
+    derivative(
+        "select_scatter",
+        input=lambda g, src_shape, dim, index: select_scatter(g, zeros(g, src_shape), dim, index),
+        src=lambda g, dim, index: select(g, dim, index),
+    ),
+    derivative(
+        "slice_scatter",
+        input=lambda g, src_shape, dim, start, end, step: slice_scatter(
+            g, zeros(g, src_shape), dim, start, end, step
+        ),
+        src=lambda g, dim, start, end, step: basic_index(
+            g, (*(slice(None),) * dim, slice(start, end, step))
+        ),
+    ),
+    derivative(
+        "diagonal_scatter",
+        input=lambda g, src_shape, offset, dim1, dim2: diagonal_scatter(
+            g, zeros(g, src_shape), offset, dim1, dim2
+        ),
+        src=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
+    ),
 ]
 
 
@@ -98,6 +100,9 @@ TANGENTS = [
     # The tangent may lie in memory in another way.
     tangent("view_as_complex", input=lambda t: view_as_complex(t.contiguous())),
     linear("view_as_real", "input"),
+    linear("select_scatter", "input", "src"),
+    linear("slice_scatter", "input", "src"),
+    linear("diagonal_scatter", "input", "src"),
 ]
 
 

@@ -20,7 +20,7 @@ from tensorplug.core.tensor.base import TRACKED, TensorBase, new_tensor
 
 from ..engine.backward import grad
 from ..engine.derivatives import ARGUMENT, CompiledDerivative, Derivative, Formula
-from ..grad_mode import enable_grad
+from ..grad_mode import enable_grad, is_grad_enabled
 from .nodes import FREED, Identity, MultiNode, SavedByHook
 
 _DERIVATIVES: dict[Op, CompiledDerivative] = {}
@@ -69,6 +69,8 @@ class DecompositionNode(MultiNode):
                 values[formula.position] = self._target(value, raw, targets)
             else:
                 values[formula.position] = [self._target(item, raw, targets) for item in value]
+        # As the pass is: with layers, gradients are tensors in any case.
+        recorded = is_grad_enabled()
         with enable_grad():
             results = plan.rule.op.decompose(tuple(values))
         outputs: list[Any] = []
@@ -82,7 +84,7 @@ class DecompositionNode(MultiNode):
         wanted = [target for target in targets if target is not None]
         if not outputs or not wanted:
             return [(None, False)] * len(targets)
-        found = iter(grad(outputs, wanted, gradients, create_graph=not raw, allow_unused=True))
+        found = iter(grad(outputs, wanted, gradients, create_graph=recorded, allow_unused=True))
         results_of_edges: list[tuple[Any, bool]] = []
         for target in targets:
             value = None if target is None else next(found)

@@ -28,9 +28,12 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pointwise_tiles": (["pointwise_tiles.c"], []),
     "copying": (["copying.c"], []),
     "rnn": ([], ["rnn.c"]),
+    "embedding": ([], ["embedding.c"]),
     "dropout": ([], ["dropout.c"]),
     "indexing": ([], []),
     "losses": ([], ["losses.c"]),
+    "losses_ctc": ([], ["losses_ctc.c"]),
+    "losses_margin": ([], ["losses_margin.c"]),
     "statistics": ([], ["statistics.c"]),
     "normalization_layer": ([], ["normalization_layer.c"]),
     "sorting": ([], ["sorting.c"]),
@@ -47,11 +50,14 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "softmax": ([], ["softmax.c"]),
     "optimizers": ([], ["optimizers.c"]),
     "cumulative": ([], ["cumulative.c"]),
+    "numeric": ([], []),
     "special": ([], []),
     "strided": ([], []),
     "linalg": ([], []),
     "linalg_small": ([], []),
-    "vision": ([], []),
+    "upsampling": ([], ["upsampling.c"]),
+    "distances": ([], ["distances.c"]),
+    "vision": ([], ["vision.c"]),
     "random": ([], ["random.c"]),
 }
 
@@ -73,7 +79,10 @@ ONEDNN_LIBRARY = located(ONEDNN_PACKAGES[1], "libdnnl.so.3")
 ONEDNN_INCLUDE = ONEDNN_HEADER and ONEDNN_HEADER.parents[2]
 if ONEDNN_HEADER and ONEDNN_LIBRARY:
     MODULES["onednn"] = (["onednn.c"], [])
-    MODULES["onednn_network"] = (["onednn_network.c"], [])
+    MODULES["onednn_network"] = (
+        ["onednn_network.c", "convolution_network.c"],
+        ["convolution_winograd.c"],
+    )
     MODULES["matmul"] = (["onednn.c"], [])
     MODULES["convolution"] = ([], [])
     MODULES["attention"] = (["onednn.c"], ["attention.c"])

@@ -17,6 +17,7 @@ from typing import Any
 from ..contexts import Block, Steps, thread
 from ..dispatch.keys import canonical_device
 from ..dispatch.layers import note_hidden, note_opaque
+from ..dispatch.state import dispatch_state
 from ..locks import renewed
 from ..tensor.base import TensorBase
 from ..tensor.creation import tensor
@@ -110,7 +111,7 @@ class Generator:
 
         What ops call; safe among threads.
         """
-        if thread.stack:
+        if dispatch_state.layers_active and thread.stack:
             note_hidden("random numbers")
         with self._lock:
             offset = self._offset
@@ -182,11 +183,10 @@ _base_seed: int | None = None
 
 def generator_of(device: Device | str) -> Generator:
     """Return the default generator of a device."""
-    exact = Device(device)
-    known = _defaults.get(exact)
+    known = _defaults.get(device)  # type: ignore[arg-type]
     if known is not None:
         return known
-    exact = canonical_device(exact)
+    exact = canonical_device(Device(device))
     with _lock:
         known = _defaults.get(exact)
         if known is None:

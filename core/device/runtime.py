@@ -102,6 +102,10 @@ class DeviceRuntime:
         """Return whether the elements lie in memory row by row without gaps."""
         return is_contiguous(tuple(array.shape), self.strides(array))
 
+    def is_at_start(self, array: Any) -> bool:
+        """Return whether the elements lie as those of a new array: row by row from the storage's first."""
+        return self.is_contiguous(array) and not self.storage_offset(array)
+
     def storage_offset(self, array: Any) -> int:
         """Return how many elements of its storage lie before `array`; needed by views."""
         return 0

@@ -37,7 +37,17 @@ cdef class ViewPlan(PlannedCall):
     cdef public Op op
     cdef public tuple values, steps
     cdef public object shape
-    cdef public bint single, anywhere
+    cdef public DispatchKey result
+    cdef public bint single
+    cdef public int where
+
+
+cpdef int layout_read(Op op)
+
+
+cdef class ViewChain(PlannedCall):
+    cdef public tuple views
+    cdef public int where
 
 
 cdef class ViewPlans(PlannedCall):

@@ -124,7 +124,7 @@ class PlannedCall:
     key, given : DispatchKey, tuple of int
         Of the tensor.
     first, second, third, fourth : object
-        The arguments after it: ints, tuples of them, None; `ABSENT` for those that were not given.
+        The arguments after it: ints, tuples of them, dtypes, None; `ABSENT` for those that were not given.
     recording : object
         The gradient layer's own: how such a call is recorded.
     following : PlannedCall or None
@@ -160,6 +160,10 @@ class PlannedCall:
         )
 
 
+#: Where in memory the source of a planned view has to lie: anywhere; row by row; so, and from the start of
+#: its storage on, as a new tensor does.
+ANYWHERE, IN_ROWS, AT_START = 0, 1, 2
+
 #: Stands for an argument that was not given in its place: perhaps by name.
 ABSENT: Any = type("nothing", (), {})()
 
@@ -190,24 +194,65 @@ class ViewPlan(PlannedCall):
         Whether there is one of them.
     shape : tuple of int
         The view's.
-    anywhere : bool
-        Whether the view can be made however the tensor lies in memory; else, if it is contiguous.
+    result : DispatchKey or None
+        The view's, where it shows the same bytes as other numbers.
+    where : int
+        Where in memory the tensor has to lie: `ANYWHERE`, `IN_ROWS`, `AT_START`.
     steps : tuple
         The view as a step from a tensor that is no view itself.
     """
 
-    __slots__ = ("anywhere", "op", "shape", "single", "steps", "values")
+    __slots__ = ("op", "result", "shape", "single", "steps", "values", "where")
 
     def __init__(
-        self, op: Op, values: tuple[Any, ...], given: tuple[int, ...], shape: tuple[int, ...]
+        self,
+        op: Op,
+        values: tuple[Any, ...],
+        given: tuple[int, ...],
+        shape: tuple[int, ...],
+        result: DispatchKey | None = None,
     ) -> None:
         super().__init__()
         self.op = op
         self.values = values
         self.single = len(values) == 1
         self.shape = shape
-        self.anywhere = not op.reads_layout or _but_for_ones(given) == _but_for_ones(shape)
+        self.result = result
+        self.where = ANYWHERE
+        if result is not None:
+            # The parts of a number lie where it does; others are put together of neighbours.
+            self.where = ANYWHERE if len(shape) > len(given) else AT_START
+        elif op.reads_layout:
+            self.where = layout_read(op)
+            if op.layout and _but_for_ones(given) == _but_for_ones(shape):
+                self.where = ANYWHERE
         self.steps = (None, op, values)
+
+
+def layout_read(op: Op) -> int:
+    """Return where a tensor has to lie for a call of an op to come to what it did before."""
+    if not op.reads_layout:
+        return ANYWHERE
+    return IN_ROWS if op.layout else AT_START
+
+
+class ViewChain(PlannedCall):
+    """The views, each of the one before, that a call of a view op comes to; without any, the tensor itself.
+
+    Attributes
+    ----------
+    views : tuple of ViewPlan
+        How each is made.
+    where : int
+        Where in memory the tensor has to lie, as for :class:`ViewPlan`.
+    """
+
+    __slots__ = ("views", "where")
+
+    def __init__(self, views: tuple[ViewPlan, ...], where: int) -> None:
+        super().__init__()
+        self.views = views
+        self.where = where
 
 
 class ViewPlans(PlannedCall):

@@ -43,6 +43,8 @@ cpdef run_overridden(Op op, tuple args, dict kwargs)
 @cython.locals(key=DispatchKey, tracked=bint, served=bint, first=TensorBase)
 cdef _run_canonical(Op op, object values, tuple args, dict kwargs)
 
+cpdef object made_key(tuple values)
+
 cdef _record(Op op, tuple values, tuple outputs)
 
 @cython.locals(raw=list, arrays=list)

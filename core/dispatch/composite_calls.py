@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..device.dtypes import FLOATING
+from ..device.device import Device
+from ..device.dtypes import FLOATING, DType
 from ..tensor.base import TRACKED, TensorBase, bump_version, unset_tensor, wrap
 from . import contracts
 from .arguments import plain_arguments, reads_tensor
@@ -29,7 +30,7 @@ from .execution import (
     run_cached,
     unwrap,
 )
-from .keys import DispatchKey
+from .keys import DispatchKey, dispatch_key
 from .op import Delegated, Op, Spec, first_tensor
 from .replay import replayed
 from .state import dispatch_state
@@ -98,6 +99,8 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
             dispatch_state.gradient.record_cached(op, cached, given, results)
         return results
     array = run_cached(op, cached, given)
+    if not op.outputs:  # a plain value
+        return array
     if len(op.outputs) != 1:
         outputs = _outputs_of_cached(op, cached, array)
         if tracked:
@@ -381,9 +384,9 @@ def _run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str,
     if type(values) is Delegated:
         return values.result
     first = first_tensor(values)
-    if first is None:
+    key = made_key(values) if first is None else first._key
+    if key is None:
         return _decomposed(op, values, args, kwargs)
-    key = first._key
     served = (
         not key.is_meta
         and dispatch_state.native_kernel(op, key)
@@ -407,6 +410,18 @@ def _run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str,
             results = _decomposed(op, values, args, kwargs)
     _record(op, values, tuple(results) if isinstance(results, tuple) else (results,))
     return results
+
+
+def made_key(values: tuple[Any, ...]) -> Any:
+    """Return the key of what a call without tensors makes, if both its dtype and its device are told."""
+    dtype: Any = None
+    device: Any = None
+    for value in values:
+        if isinstance(value, DType):
+            dtype = value
+        elif isinstance(value, Device):
+            device = value
+    return None if dtype is None or device is None else dispatch_key(device, dtype)
 
 
 def _record(op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:

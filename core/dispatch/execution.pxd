@@ -18,7 +18,7 @@ cpdef note_together(Op op, tuple values, tuple outputs)
 cpdef note_shown(Op op, TensorBase source, tuple values, TensorBase output)
 
 @cython.locals(output=TensorBase, storage=Storage)
-cdef _show(Op op, DispatchKey key, TensorBase source, tuple values, object shape)
+cdef _show(Op op, DispatchKey key, TensorBase source, tuple values, object shape, DispatchKey result)
 
 @cython.locals(key=DispatchKey, raw=list, state=int, outputs=tuple, output=TensorBase, pair=tuple)
 cpdef execute(Op op, Spec spec)

@@ -38,10 +38,17 @@ def show(op: Op, input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
         return dispatch_state.through_layers(op, (input, *values), {})
     if key.is_meta:
         return execute(op, op.function(input, *values))
-    return _show(op, key, input, values, shape)
+    return _show(op, key, input, values, shape, key)
 
 
-def _show(op: Op, key: DispatchKey, source: Any, values: tuple[Any, ...], shape: Shape) -> Any:
+def _show(
+    op: Op,
+    key: DispatchKey,
+    source: Any,
+    values: tuple[Any, ...],
+    shape: Shape,
+    result: DispatchKey,
+) -> Any:
     if dispatch_state.preferences:
         array = dispatch_state.preferred_kernel(op, key)(source._array, *values)
     elif len(values) == 1:
@@ -49,10 +56,10 @@ def _show(op: Op, key: DispatchKey, source: Any, values: tuple[Any, ...], shape:
     else:
         array = key.kernels[op.index](source._array, *values)
     if dispatch_state.verify:
-        verify(op, key, array, ((shape, key.dtype),))
+        verify(op, key, array, ((shape, result.dtype),))
     elif array.shape != shape:
         raise contract(op, key, f"shape {list(array.shape)}", f"{list(shape)}")
-    output = new_tensor(array, key, shape)
+    output = new_tensor(array, result, shape)
     storage = source._storage
     if storage is None:
         storage = source._storage = Storage.__new__(Storage)  # no call of an __init__
@@ -97,8 +104,8 @@ def execute(op: Op, spec: Spec) -> Any:
     key = spec.key
     if op.view and not (dispatch_state.verify or key.is_meta):
         shape, dtype = spec.outputs[0]
-        if dtype is key.dtype and shape is not None:
-            return _show(op, key, spec.values[0], spec.values[1:], shape)
+        if shape is not None:
+            return _show(op, key, spec.values[0], spec.values[1:], shape, key.with_dtype(dtype))
     raw, state = unwrap(op, spec.values, key)
     if key.is_meta:
         results = meta_results(op, spec, raw)

@@ -211,7 +211,8 @@ def composite(
 
     It runs on every device. A backend may register a kernel for it all the same, called with the op's
     arguments in order (defaults filled in, tensors as raw arrays), and autograd a derivative; a kernel
-    without one is differentiated through the decomposition.
+    without one is differentiated through the decomposition. Where no tensor is among the arguments, the
+    kernel is that for the dtype and device among them.
 
     With a `rule`, kernel, derivative and decomposition get canonical arguments: what the rule returns for the
     arguments of a call, those named in `kernel` (comma-separated; by default all of the function's)::
@@ -290,7 +291,7 @@ def composite(
             op.writes = _positions(op, writes)
         if updates:
             op.updates = _positions(op, updates)
-        op.cacheable = outputs not in ("", "*") and not (writes or updates)
+        op.cacheable = outputs != "*" and not (writes or updates)
         return made
 
     return declare

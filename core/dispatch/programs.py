@@ -164,8 +164,8 @@ class Tracer(Layer):
                 return self._note_composite(op, args, kwargs)
         with self.active():
             spec = op.function(*args, **kwargs)
-        if type(spec) is Delegated:
-            return spec.result
+            if type(spec) is Delegated:  # maybe a call that is still to be made
+                return spec.result
         if any(shape is None for shape, _ in spec.outputs):
             raise Untraceable(op.name)
         if spec.key.device is not META:  # a tensor of its own on another device

@@ -1,7 +1,9 @@
 cimport cython
 
 from .arguments cimport plain_arguments
-from .call_cache cimport CallCache, PlannedCall, ViewPlan, ViewPlans, note_latest, store_plan
+from .call_cache cimport (
+    CallCache, PlannedCall, ViewChain, ViewPlan, ViewPlans, layout_read, note_latest, store_plan,
+)
 from .composite_calls cimport call_overridden, run_decomposition
 from .execution cimport execute, note_shown, note_together, verify
 from .keys cimport DispatchKey
@@ -10,7 +12,7 @@ from .state cimport DispatchState
 from ..tensor.base cimport Storage, TensorBase, new_tensor
 
 cdef DispatchState dispatch_state
-cdef int TRACKED
+cdef int ANYWHERE, AT_START, IN_ROWS, TRACKED
 cdef object ABSENT
 
 @cython.locals(known=CallCache, planned=PlannedCall, source=TensorBase)
@@ -19,8 +21,10 @@ cpdef show_again(Op op, object input, object first, object second, object third,
 @cython.locals(known=CallCache, source=TensorBase, key=tuple)
 cpdef call_view(Op op, CallCache cache, tuple args, dict kwargs)
 
-@cython.locals(plan=ViewPlan, plans=ViewPlans)
+@cython.locals(plan=ViewPlan, plans=ViewPlans, chain=ViewChain, shown=TensorBase)
 cdef _followed(object planned, TensorBase source)
+
+cdef bint _lies(TensorBase source, int where)
 
 @cython.locals(output=TensorBase)
 cpdef TensorBase follow(ViewPlan plan, TensorBase source)
@@ -28,7 +32,7 @@ cpdef TensorBase follow(ViewPlan plan, TensorBase source)
 @cython.locals(outputs=list)
 cdef _follow_together(ViewPlans plans, TensorBase source)
 
-@cython.locals(key=DispatchKey, op=Op, output=TensorBase, storage=Storage)
+@cython.locals(key=DispatchKey, result=DispatchKey, op=Op, output=TensorBase, storage=Storage)
 cdef TensorBase _made(ViewPlan plan, TensorBase source)
 
 @cython.locals(source=TensorBase, tensor_key=DispatchKey, parts=list)
@@ -39,7 +43,10 @@ cdef bint _tracked(TensorBase source)
 
 cdef _run(Op op, CallCache cache, tuple args, dict kwargs)
 
-@cython.locals(primitive=Op, plan=ViewPlan, plans=ViewPlans, latest=PlannedCall)
+@cython.locals(latest=PlannedCall)
 cdef _run_and_plan(Op op, CallCache known, CallCache cache, object key, tuple args, dict kwargs)
+
+@cython.locals(primitive=Op, plan=ViewPlan, plans=ViewPlans, made=TensorBase)
+cdef PlannedCall _plan_of(Op op, TensorBase source, object result, list views, object together)
 
 cdef _plan_together(ViewPlans plans, object together, object source, tuple outputs)

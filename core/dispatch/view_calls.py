@@ -9,9 +9,22 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from ..device.dtypes import DType
 from ..tensor.base import TRACKED, Storage, TensorBase, new_tensor
 from .arguments import plain_arguments
-from .call_cache import ABSENT, CallCache, PlannedCall, ViewPlan, ViewPlans, note_latest, store_plan
+from .call_cache import (
+    ABSENT,
+    ANYWHERE,
+    AT_START,
+    IN_ROWS,
+    CallCache,
+    ViewChain,
+    ViewPlan,
+    ViewPlans,
+    layout_read,
+    note_latest,
+    store_plan,
+)
 from .composite_calls import call_overridden, run_decomposition
 from .dispatcher import rescued
 from .execution import execute, note_shown, note_together, shown_views, verify
@@ -68,7 +81,7 @@ def call_view(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str,
     source = args[0]
     made = _followed(planned, source)
     if made is None:
-        if type(planned) is ViewPlan or planned.separate:
+        if type(planned) is not ViewPlans or planned.separate:
             return _run(op, cache, args, kwargs)
         return _run_and_plan(op, known, cache, key, args, kwargs)
     if planned.key is not None:
@@ -80,13 +93,29 @@ def _followed(planned: Any, source: Any) -> Any:
     """Return what a planned call comes to; None if it has to be made anew."""
     if type(planned) is ViewPlan:
         plan = planned
-        if plan.anywhere or source._key.runtime.is_contiguous(source._array):
+        if plan.where == ANYWHERE or _lies(source, plan.where):
             return follow(plan, source)
         return None
+    if type(planned) is ViewChain:
+        chain = planned
+        if chain.where != ANYWHERE and not _lies(source, chain.where):
+            return None
+        shown = source
+        for plan in chain.views:
+            shown = follow(plan, shown)
+        return shown
     plans = planned
     if not source._state or not _tracked(source):
         return tuple([follow(plan, source) for plan in plans.views])
     return None if plans.op is None else _follow_together(plans, source)
+
+
+def _lies(source: Any, where: int) -> bool:
+    """Return whether a tensor lies in memory where a plan needs it to."""
+    runtime = source._key.runtime
+    if where == IN_ROWS:
+        return bool(runtime.is_contiguous(source._array))
+    return bool(runtime.is_at_start(source._array))
 
 
 def follow(plan: ViewPlan, source: Any) -> Any:
@@ -114,9 +143,10 @@ def _made(plan: ViewPlan, source: Any) -> Any:
         array = key.kernels[op.index](source._array, plan.values[0])
     else:
         array = key.kernels[op.index](source._array, *plan.values)
+    result = key if plan.result is None else plan.result
     if dispatch_state.verify:
-        verify(op, key, array, ((plan.shape, key.dtype),))
-    output = new_tensor(array, key, plan.shape)
+        verify(op, key, array, ((plan.shape, result.dtype),))
+    output = new_tensor(array, result, plan.shape)
     storage = source._storage
     if storage is None:
         storage = source._storage = Storage.__new__(Storage)  # no call of an __init__
@@ -131,7 +161,7 @@ def _made(plan: ViewPlan, source: Any) -> Any:
 def _view_key(
     args: tuple[Any, ...], kwargs: dict[str, Any], by_shape: bool
 ) -> tuple[Any, ...] | None:
-    """Return the cache key of a call of one tensor and of ints, or of a second one's shape; else None."""
+    """Return the key of a call of one tensor, ints and dtypes, or of a second one's shape; else None."""
     if not args or not isinstance(args[0], TensorBase):
         return None
     source = args[0]
@@ -152,7 +182,7 @@ def _view_key(
                         return None
                 parts.append(tuple(arg))
                 continue
-            if arg is not None:
+            if arg is not None and type(arg) is not DType:
                 return None
         parts.append(arg)
     if kwargs:
@@ -202,31 +232,53 @@ def _run_and_plan(
         dispatch_state.count_planning(-1)
     if outer is not None:
         outer += views
-    outputs = result if type(result) is tuple else (result,)
-    source = args[0]
-    if op.reads_layout and not op.layout:
-        return result  # the same call of other strides may be another view, or none
-    if views and len(views) == len(outputs):
-        found = []
-        for (primitive, shown, values, made), output in zip(views, outputs, strict=True):
-            if shown is not source or made is not output:
-                return result
-            if primitive.reads_layout and not primitive.layout:
-                return result  # its arguments tell where in memory the source begins
-            found.append(ViewPlan(primitive, values, source._shape, output._shape))
-        latest: PlannedCall | None = None
-        if type(result) is not tuple:
-            latest = store_plan(known, key, found[0])
-        elif all([plan.anywhere for plan in found]):
-            plans = ViewPlans(tuple(found))
-            if source._state and _tracked(source):
-                _plan_together(plans, together, source, outputs)
-            latest = store_plan(known, key, plans)
-        if latest is not None and not kwargs and len(args) < 6:
+    latest = _plan_of(op, args[0], result, views, together)
+    if latest is not None:
+        store_plan(known, key, latest)
+        if not kwargs and len(args) < 6:
             plain = tuple([arg._shape for arg in args[1:]]) if known.by_shape else args[1:]
-            latest.note_call(source, plain)
+            latest.note_call(args[0], plain)
             note_latest(known, latest)
     return result
+
+
+def _plan_of(op: Op, source: Any, result: Any, views: list[Any], together: Any) -> Any:
+    """Return the plan of a call that ended in some views, None if there is none."""
+    where = layout_read(op)
+    if where == AT_START and not _lies(source, AT_START):
+        return None  # the same call of other strides may be another view, or none
+    if not views:
+        if result is not source or (where != ANYWHERE and not _lies(source, where)):
+            return None
+        return ViewChain((), where)
+    outputs = result if type(result) is tuple else (result,)
+    chained = len(outputs) == 1 and len(views) > 1
+    if not chained and len(views) != len(outputs):
+        return None
+    found: list[ViewPlan] = []
+    before = source
+    for number, (primitive, shown, values, made) in enumerate(views):
+        if shown is not before or not (chained or made is outputs[number]):
+            return None
+        other = None if made._key is shown._key else made._key
+        plan = ViewPlan(primitive, values, shown._shape, made._shape, other)
+        if where == AT_START:
+            plan.where = AT_START
+        if plan.where == AT_START and not _lies(shown, AT_START):
+            return None
+        if plan.where != ANYWHERE and (number or type(result) is tuple):
+            return None  # where a view lies does not follow from where its source does
+        found.append(plan)
+        if chained:
+            before = made
+    if chained:
+        return ViewChain(tuple(found), found[0].where) if before is result else None
+    if type(result) is not tuple:
+        return found[0]
+    plans = ViewPlans(tuple(found))
+    if source._state and _tracked(source):
+        _plan_together(plans, together, source, outputs)
+    return plans
 
 
 def _plan_together(plans: ViewPlans, together: Any, source: Any, outputs: tuple[Any, ...]) -> None:

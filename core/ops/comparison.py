@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import COMPLEX, FLOATING, INTEGER, Number, bool_, get_default_dtype
-from ..dispatch.op_registry import Spec, composite, handle, primitive
+from ..dispatch.op_registry import Delegated, Spec, composite, handle, primitive
 from ..dispatch.out_variants import exact_out
 from .arithmetic.pointwise import abs, add, mul, sub
 from .bitwise import bitwise_and, bitwise_or
@@ -294,7 +294,25 @@ def allclose(
     return bool(_ALL.call(isclose(input, other, rtol, atol, equal_nan)))
 
 
-@composite(outputs="")
+def _canonical_equal(input: Any, other: Any) -> Any:
+    check_tensor(input, "equal")
+    check_tensor(other, "equal", "other")
+    if input._key.device is not other._key.device:
+        raise RuntimeError(
+            f"equal(): Expected all tensors to be on the same device, but found {input.device} and "
+            f"{other.device}"
+        )
+    if input._shape == other._shape:
+        return input, other
+    return Delegated.to(_unequal, input, other)
+
+
+def _unequal(_input: Any, _other: Any) -> bool:
+    """Return whether tensors of two shapes are equal: never."""
+    return False
+
+
+@composite(rule=_canonical_equal, outputs="")
 def equal(input: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same shape and equal elements.
 
@@ -304,14 +322,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> tp.equal(tp.tensor([1, 2]), tp.tensor([1, 2])), tp.equal(tp.tensor([1]), tp.tensor([1, 1]))
     (True, False)
     """
-    check_tensor(input, "equal")
-    check_tensor(other, "equal", "other")
-    if input._key.device is not other._key.device:
-        raise RuntimeError(
-            f"equal(): Expected all tensors to be on the same device, but found {input.device} and "
-            f"{other.device}"
-        )
-    return input._shape == other._shape and bool(_ALL.call(eq(input, other)))
+    return bool(_ALL.call(eq(input, other)))
 
 
 _ALL = handle("all")

@@ -8,6 +8,7 @@ from ..device.dtypes import float32, float64
 from ..dispatch import op_registry
 from ..dispatch.op_registry import composite
 from ..dispatch.out_variants import exact_out
+from ..tensor.shapes import broadcast_shapes
 from .rules import check_tensor
 
 if TYPE_CHECKING:
@@ -38,7 +39,13 @@ def _check_parts(name: str, first: Any, second: Any, labels: tuple[str, str]) ->
         )
 
 
-@composite(method=False)
+def _canonical_complex(real: Any, imag: Any) -> Any:
+    _check_parts("complex", real, imag, ("real", "imag"))
+    broadcast_shapes(real._shape, imag._shape)
+    return real, imag
+
+
+@composite(rule=_canonical_complex, method=False)
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """Return complex numbers from their real and imaginary parts.
 
@@ -53,9 +60,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     >>> tp.complex(tp.tensor([1.0]), tp.tensor([2.0]))
     tensor([1.+2.j])
     """
-    _check_parts("complex", real, imag, ("real", "imag"))
-    pair: Any = (real, imag) if real._shape == imag._shape else _BROADCAST.call(real, imag)
-    return _VIEW_AS_COMPLEX.call(_STACK.call(list(pair), -1))
+    return _VIEW_AS_COMPLEX.call(_STACK.call(list(_BROADCAST.call(real, imag)), -1))
 
 
 @composite(method=False)

@@ -213,7 +213,7 @@ def _queued(array: Any, source: DispatchKey, target: DispatchKey) -> Any | None:
     return None
 
 
-@composite(layout=True, reads_layout=True)
+@composite(view=True, layout=True, reads_layout=True)
 def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
     """Return `input` if its elements lie in the order of a memory format, else a copy that does.
 

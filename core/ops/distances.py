@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import FLOATING, Number
 from ..dispatch.op_registry import composite, handle
 from ..dispatch.out_variants import exact_out
 from ..tensor.shapes import broadcast_shapes, normalize_dim
-from .norms import vector_norm
+from .indexing.indexing import zeros_like_gradient
+from .norms import norm_slopes, vector_norm
 from .reductions.reductions import sum
 from .rules import cast, check_tensor
 from .sorting.searching import searchsorted
@@ -125,8 +126,47 @@ def cdist(
         product = rows1 > _MANY or rows2 > _MANY
     if p == 2 and product:
         return euclidean_dist(x1, x2)
-    difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    return _VECTOR_NORM.call(difference, float(p), (len(difference._shape) - 1,), False)
+    return minkowski_dist(x1, x2, float(p))
+
+
+def _canonical_pairs(x1: Any, x2: Any, p: float) -> tuple[Any, Any, float]:
+    """Return the points with their leading dimensions expanded to be alike."""
+    rows1, rows2 = x1._shape[-2:], x2._shape[-2:]
+    if len(rows1) < 2 or len(rows2) < 2 or rows1[1] != rows2[1]:
+        raise RuntimeError(
+            f"minkowski_dist(): expected points of as many numbers, got {list(x1._shape)} and "
+            f"{list(x2._shape)}"
+        )
+    batch = broadcast_shapes(x1._shape[:-2], x2._shape[:-2])
+    return x1.expand((*batch, *rows1)), x2.expand((*batch, *rows2)), float(p)
+
+
+@composite(rule=_canonical_pairs, method=False)
+def minkowski_dist(x1: Tensor, x2: Tensor, p: float) -> Tensor:
+    """Return the `p`-norms of the differences of each row of `x1` and each row of `x2`."""
+    return _of_differences(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
+
+
+def _of_differences(difference: Tensor, p: float) -> Tensor:
+    return _VECTOR_NORM.call(difference, p, (len(difference._shape) - 1,), False)
+
+
+@composite(
+    shapes="g(*B, P, R), x1(*B, P, M), x2(*B, R, M), result(*B, P, R)",
+    method=False,
+    outputs="x1, x2",
+)
+def minkowski_dist_backward(
+    g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the gradients of :func:`minkowski_dist`'s points; zero where a distance has no slope."""
+    slopes = _slopes(g, x1.unsqueeze(-2) - x2.unsqueeze(-3), result, p)
+    return sum(slopes, -2), -sum(slopes, -3)
+
+
+def _slopes(g: Tensor, difference: Tensor, result: Tensor, p: float) -> Tensor:
+    dim = (len(difference._shape) - 1,)
+    return norm_slopes(g.unsqueeze(-1), difference, result.unsqueeze(-1), p, dim)
 
 
 @composite(method=False)
@@ -139,7 +179,16 @@ def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
     return (squares1 + squares2.transpose(-2, -1) - 2 * products).clamp(min=0).sqrt()
 
 
-@composite(method=False)
+def _canonical_pdist(input: Any, p: float = 2.0) -> tuple[Any, float]:
+    _check_points("pdist", input, "input")
+    if len(input._shape) != 2:
+        raise RuntimeError(f"pdist(): only supports 2D tensors, got: {len(input._shape)}D")
+    if p < 0:
+        raise RuntimeError(f"pdist(): only supports non-negative p values, got {p}")
+    return input, float(p)
+
+
+@composite(rule=_canonical_pdist, method=False)
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """Return the distances of all pairs of rows, those of the first row first.
 
@@ -161,20 +210,40 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     >>> tp.pdist(tp.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
     tensor([5.0000, 1.0000, 4.2426])
     """
-    _check_points("pdist", input, "input")
-    if len(input._shape) != 2:
-        raise RuntimeError(f"pdist(): only supports 2D tensors, got: {len(input._shape)}D")
-    if p < 0:
-        raise RuntimeError(f"pdist(): only supports non-negative p values, got {p}")
-    rows = input._shape[0]
+    first, second = _pairs(input)
+    return _of_differences(input.index_select(0, first) - input.index_select(0, second), p)
+
+
+def _pairs(points: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the numbers of both rows of each pair."""
+    rows = points._shape[0]
     # Pair k belongs to the last row whose pairs start at or before k.
-    numbers = _ARANGE.call(rows, device=input.device)
+    numbers = _ARANGE.call(rows, device=points.device)
     starts = numbers * (2 * rows - 1 - numbers) // 2
-    pair = _ARANGE.call(rows * (rows - 1) // 2, device=input.device)
+    pair = _ARANGE.call(rows * (rows - 1) // 2, device=points.device)
     first = searchsorted(starts, pair, right=True) - 1
-    second = pair - starts.index_select(0, first) + first + 1
+    return first, pair - starts.index_select(0, first) + first + 1
+
+
+def _check_pairs(g: Any, input: Any, p: float, result: Any) -> None:
+    rows = input._shape[0]
+    if g._shape != (rows * (rows - 1) // 2,):
+        raise RuntimeError(
+            f"pdist_backward(): expected a gradient per pair of {rows} rows, got shape {list(g._shape)}"
+        )
+
+
+@composite(shapes="g(K), input(N, M), result(K)", rule=_check_pairs, method=False)
+def pdist_backward(g: Tensor, input: Tensor, p: float, result: Tensor) -> Tensor:
+    """Return the gradient of :func:`pdist`'s points, from its distances and their gradients."""
+    first, second = _pairs(input)
     difference = input.index_select(0, first) - input.index_select(0, second)
-    return _VECTOR_NORM.call(difference, float(p), (1,), False)
+    slopes = _slopes(g, difference, result, p)
+    return (
+        zeros_like_gradient(g, input._shape)
+        .index_add(0, first, slopes)
+        .index_add(0, second, slopes, alpha=-1)
+    )
 
 
 @composite(inplace=True)

@@ -183,7 +183,9 @@ def zero_(input: Tensor) -> Tensor:
     >>> tp.ones(2).zero_()
     tensor([0., 0.])
     """
-    return fill_(input, 0)
+    check_tensor(input, "zero_")
+    zero = False if input._key.dtype is bool_ else 0
+    return out_variants.inplace(_COPY, "fill_", input, (zero,), {})
 
 
 def _where_method(self: Tensor, condition: Tensor, other: Tensor | Number) -> Any:
@@ -238,7 +240,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return index_op(input, [mask])
 
 
-def _masked(input: Any, mask: Any, source: Any) -> tuple[list[Any], Any]:
+def _canonical_masked_scatter(input: Any, mask: Any, source: Any) -> tuple[Any, Any, Any]:
     _mask(input, mask, "masked_scatter")
     check_tensor(source, "masked_scatter", "source")
     if source._key.dtype is not input._key.dtype:
@@ -246,7 +248,13 @@ def _masked(input: Any, mask: Any, source: Any) -> tuple[list[Any], Any]:
             f"masked_scatter: expected self and source to have same dtypes but got {input.dtype.name} "
             f"and {source.dtype.name}"
         )
-    found = _NONZERO.call(expand(mask, input._shape))
+    broadcast_shapes(input._shape, mask._shape)
+    return input, mask, source
+
+
+def _masked(input: Any, mask: Any, source: Any) -> tuple[list[Any], Any]:
+    """Return where a mask of the shape of `input` is True, and the elements that go there."""
+    found = _NONZERO.call(mask)
     count = found._shape[0]
     if math.prod(source._shape) < count:
         raise RuntimeError(
@@ -257,7 +265,7 @@ def _masked(input: Any, mask: Any, source: Any) -> tuple[list[Any], Any]:
     return [at(found, 1, d) for d in range(found._shape[1])], values
 
 
-@composite(inplace=True)
+@composite(rule=_canonical_masked_scatter, inplace=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Return a copy of `input` with the first elements of `source` written where a mask is True.
 
@@ -269,18 +277,19 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     tensor([1., 0., 2.])
     """
     shape = broadcast_shapes(input._shape, mask._shape)
-    wide = expand(input, shape)
     if not shape:
-        flat = masked_scatter(shown_as(wide, (1,)), reshape(mask, 1), source)
+        flat = masked_scatter(shown_as(input, (1,)), shown_as(mask, (1,)), source)
         return reshape(flat, ())
-    indices, values = _masked(wide, mask, source)
+    wide = expand(input, shape)
+    indices, values = _masked(wide, expand(mask, shape), source)
     return index_put(wide, indices, values)
 
 
 @in_place(masked_scatter)
 def _masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     target = input if input._shape else shown_as(input, (1,))
-    indices, values = _masked(target, mask, source)
+    _canonical_masked_scatter(target, mask, source)
+    indices, values = _masked(target, expand(mask, target._shape), source)
     inplace(_INDEX_PUT, "index_put_", target, (indices, values), {})
     return input
 

@@ -106,3 +106,39 @@ def norm(
 
 
 exact_out(norm)
+
+
+def norm_slopes(g: Tensor, x: Tensor, norm: Tensor, p: float, dim: tuple[int, ...]) -> Tensor:
+    """Return the gradient of the elements of which `norm` is the `p`-norm over `dim`.
+
+    The dimensions of `g` and `norm` are kept. Wherever the norm has no slope the gradient is zero, as a
+    subgradient; of equal largest elements each has its share.
+    """
+    if p == 0:
+        return x * 0 * g
+    if p == 1:
+        return g * x.sgn()
+    if p == 2:
+        return x * quotient(g, norm)
+    size = x.abs()
+    if math.isinf(p):
+        hit = (size == norm) | ((size != size) & (norm != norm))
+        share = g / (hit.sum(dim, True) if dim else hit)
+        return x.sgn() * (share * cast(hit, size.dtype))
+    if p < 2:
+        zero = size == 0
+        slopes = x.sgn() * size.masked_fill(zero, 1).pow(p - 1).masked_fill(zero, 0)
+    else:
+        slopes = x * size.pow(p - 2)
+    if p < 1:
+        return slopes * (g * norm.masked_fill(norm == 0, 1).pow(1 - p))
+    return slopes * quotient(g, norm.pow(p - 1))
+
+
+def quotient(g: Tensor, divisor: Tensor) -> Tensor:
+    """Return ``g / divisor``, and zero where the divisor is zero, for derivatives of any order.
+
+    Masking the result alone would leave 0 * inf in the second derivative.
+    """
+    zero = divisor == 0
+    return (g / divisor.masked_fill(zero, 1)).masked_fill(zero, 0)

@@ -12,6 +12,7 @@ from ..dispatch.state import dispatch_state
 from ..errors import warn
 from ..tensor import shapes
 from ..tensor.shapes import Size, normalize_dim
+from .copying import copied
 from .creation.creation import empty
 from .creation.ranges import arange
 from .indexing.indexing import narrow
@@ -114,7 +115,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """Return a copy of `length` positions of `input` along a dimension, from `start` on."""
-    return narrow(input, dim, start, length).clone()
+    return copied(narrow(input, dim, start, length))
 
 
 def empty_permuted(

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast as typed
 
-from ..device.dtypes import DType, as_dtype, float32, float64
+from ..device.dtypes import DType, as_dtype, float32, float64, int64
 from ..dispatch import op_registry
 from ..dispatch.execution import show
 from ..dispatch.op_registry import Spec, composite, primitive
 from ..dispatch.out_variants import exact_out, inplace
 from ..dispatch.state import dispatch_state
-from ..tensor.shapes import Shape, as_shape, normalize_dim
+from ..tensor.shapes import Shape, as_shape, contiguous_strides, normalize_dim
 from .copying import clone
 from .creation.creation import fill_new
-from .indexing.indexing import select, sliced_shape
-from .rules import check_tensor
+from .indexing.indexing import at, index_put, select_position, zeros_like_gradient
+from .rules import cast, check_tensor
 from .shape.shape import relaid
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ __all__ = [
     "view_dtype",
 ]
 
+_ARANGE = op_registry.handle("arange")
 _BASIC_INDEX = op_registry.handle("basic_index")
 _COPY = op_registry.handle("copy")
 
@@ -101,6 +102,45 @@ def as_strided(
         layout = (input.stride(), _offset(input))
     offset = layout[1] if storage_offset is None else int(storage_offset)
     return Spec((input, shape, strides, offset, layout), shape, input.dtype)
+
+
+def _places(g: Any, shape: Shape, strides: Shape, offset: int) -> Any:
+    """Return, in one dimension, where in the storage each element of a strided tensor is."""
+    total = fill_new((), offset, int64, g.device)
+    for d, (size, stride) in enumerate(zip(shape, strides, strict=True)):
+        steps = _ARANGE.call(size, device=g.device) * stride
+        total = total + steps.reshape([size if n == d else 1 for n in range(len(shape))])
+    return total.expand(shape).reshape(math.prod(shape))
+
+
+@composite(method=False)
+def as_strided_backward(
+    g: Tensor,
+    input_shape: Shape,
+    size: Shape,
+    stride: Shape,
+    storage_offset: int,
+    layout: tuple[Shape, int],
+) -> Tensor:
+    """Return the gradient of the input of :func:`as_strided`, of which `g` is that of the view.
+
+    Elements of the view that share memory add up, those of the input share what comes there.
+    """
+    gradient: Any = g
+    if not math.prod(input_shape) or not math.prod(size):
+        return zeros_like_gradient(gradient, input_shape)
+    own = _places(gradient, input_shape, *layout)
+    shown = _places(gradient, size, stride, storage_offset)
+    extent = 1 + max(
+        offset + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+        for shape, strides, offset in ((input_shape, *layout), (size, stride, storage_offset))
+    )
+    empty = zeros_like_gradient(gradient, (extent,))
+    gradient = index_put(empty, (shown,), gradient.reshape(math.prod(size)), True)[own]
+    if layout[0] != contiguous_strides(input_shape):
+        ones = fill_new((math.prod(input_shape),), 1, g.dtype, g.device)
+        gradient = gradient / index_put(empty, (own,), ones, True)[own]
+    return typed("Tensor", gradient.reshape(input_shape))
 
 
 @op_registry.defined_by(as_strided)
@@ -193,7 +233,12 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Sp
     tensor([1, 4])
     """
     check_tensor(input, "diagonal")
-    shape = input._shape
+    first, second, shape = _diagonal_shape(input._shape, offset, dim1, dim2)
+    return Spec((input, int(offset), first, second), shape, input.dtype)
+
+
+def _diagonal_shape(shape: Shape, offset: int, dim1: int, dim2: int) -> tuple[int, int, Shape]:
+    """Return the canonical dimensions of a diagonal, and its shape."""
     first = normalize_dim(dim1, len(shape), "diagonal")
     second = normalize_dim(dim2, len(shape), "diagonal")
     if first == second:
@@ -201,7 +246,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Sp
     rows, columns = shape[first], shape[second]
     length = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
     rest = [size for d, size in enumerate(shape) if d not in (first, second)]
-    return Spec((input, int(offset), first, second), (*rest, length), input.dtype)
+    return first, second, (*rest, length)
 
 
 def _canonical_diag_embed(
@@ -393,7 +438,21 @@ def _check_source(src: Any, shape: Shape) -> None:
         )
 
 
-@composite()
+def _source(input: Any, src: Any, shape: Shape, name: str) -> Any:
+    """Return what is written to a view of a shape, of the dtype of `input` if it is on its device."""
+    check_tensor(src, name, "src")
+    _check_source(src, shape)
+    return cast(src, input.dtype) if src._key.device is input._key.device else src
+
+
+def _canonical_select_scatter(input: Any, src: Any, dim: int, index: int) -> tuple[Any, ...]:
+    check_tensor(input, "select_scatter")
+    dim, index = select_position(input._shape, dim, index)
+    shape = (*input._shape[:dim], *input._shape[dim + 1 :])
+    return input, _source(input, src, shape, "select_scatter"), dim, index
+
+
+@composite(rule=_canonical_select_scatter)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """Return a copy of `input` that holds `src` at one position along a dimension.
 
@@ -405,13 +464,29 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
             [1., 1.]])
     """
     result = clone(input)
-    target = select(result, dim, index)
-    _check_source(src, target._shape)
-    _write(target, src)
+    _write(at(result, dim, index), src)
     return result
 
 
-@composite()
+def _canonical_slice_scatter(
+    input: Any,
+    src: Any,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> tuple[Any, ...]:
+    check_tensor(input, "slice_scatter")
+    shape = input._shape
+    dim = normalize_dim(dim, len(shape), "slice_scatter")
+    if step <= 0:
+        raise ValueError(f"slice_scatter(): step must be greater than zero, got {step}")
+    start, end, step = slice(start, end, step).indices(shape[dim])
+    held = (*shape[:dim], len(range(start, end, step)), *shape[dim + 1 :])
+    return input, _source(input, src, held, "slice_scatter"), dim, start, end, step
+
+
+@composite(rule=_canonical_slice_scatter)
 def slice_scatter(
     input: Tensor,
     src: Tensor,
@@ -429,18 +504,20 @@ def slice_scatter(
     tensor([0., 1., 1., 0.])
     """
     result = clone(input)
-    dim = normalize_dim(dim, len(input._shape), "slice_scatter")
-    if step <= 0:
-        raise ValueError(f"slice_scatter(): step must be greater than zero, got {step}")
-    bounds = slice(start, end, step).indices(input._shape[dim])
-    key = ((*((slice(None),) * dim), slice(*bounds)),)
-    target = show(_BASIC_INDEX, result, key, sliced_shape(input._shape, key[0]))
-    _check_source(src, target._shape)
-    _write(target, src)
+    key = (*((slice(None),) * dim), slice(start, end, step))
+    _write(show(_BASIC_INDEX, result, (key,), src._shape), src)
     return result
 
 
-@composite()
+def _canonical_diagonal_scatter(
+    input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> tuple[Any, ...]:
+    check_tensor(input, "diagonal_scatter")
+    first, second, shape = _diagonal_shape(input._shape, offset, dim1, dim2)
+    return input, _source(input, src, shape, "diagonal_scatter"), int(offset), first, second
+
+
+@composite(rule=_canonical_diagonal_scatter)
 def diagonal_scatter(
     input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Tensor:
@@ -454,9 +531,7 @@ def diagonal_scatter(
             [0., 1.]])
     """
     result = clone(input)
-    target = diagonal(result, offset, dim1, dim2)
-    _check_source(src, target._shape)
-    _write(target, src)
+    _write(diagonal(result, offset, dim1, dim2), src)
     return result
 
 

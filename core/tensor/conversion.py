@@ -11,6 +11,7 @@ from ..dispatch.op_registry import handle
 from .base import TensorBase
 from .layout import (
     check_format,
+    contiguous_format,
     format_strides,
     preserve_format,
     strides_like,
@@ -30,30 +31,54 @@ TO_DEVICE = handle("to_device")
 
 def converted(tensor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """Return what ``tensor.to(*args, **kwargs)`` does."""
-    if "memory_format" in kwargs:
-        chosen = kwargs.pop("memory_format")
-        if chosen is not None:
-            return _to_format(tensor, chosen, *_parse_to(args, kwargs))
-    device, dtype, copy, non_blocking = _parse_to(args, kwargs)
+    device, dtype, copy, non_blocking, chosen = _read_to(args, kwargs)
+    own = tensor._key
+    if chosen is not None:
+        return _to_format(tensor, chosen, device, dtype, copy, non_blocking)
     result = tensor
-    if dtype is not None and dtype is not tensor._key.dtype:
+    if dtype is not None and dtype is not own.dtype:
         result = CAST.call(result, dtype)
-    if device is not None:
+    if device is not None and device is not own.device:
         target = canonical_device(device)
-        if target is not result._key.device:
+        if target is not own.device:
             result = TO_DEVICE.call(result, target, *((True,) if non_blocking else ()))
     return result.clone() if copy and result is tensor else result
 
 
-def _parse_to(
-    args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Device | None, DType | None, bool, bool]:
-    """Return (device, dtype, copy, non_blocking) of a call of ``Tensor.to``."""
+# Device, dtype, copy, non_blocking and memory format of a call of ``Tensor.to``.
+_Parsed = tuple[Device | None, DType | None, bool, bool, Any]
+
+
+def _read_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Parsed:
+    """Return what the arguments of ``Tensor.to`` ask for; those that were read before are known."""
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, TensorBase):  # it would be kept alive
+            return _parse_to(args, kwargs)
+    key = (*args, *map(type, args), *kwargs.items())  # 1 is equal to True
+    try:
+        known = _read.get(key)
+    except TypeError:  # no key, and no argument either
+        known = None
+    if known is None:
+        known = _parse_to(args, kwargs)
+        if len(_read) >= _KEPT:
+            _read.clear()
+        _read[key] = known
+    return known
+
+
+_read: dict[tuple[Any, ...], _Parsed] = {}
+_KEPT = 256
+
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Parsed:
+    kwargs = dict(kwargs)
     device: Any = kwargs.pop("device", None)
     dtype: Any = kwargs.pop("dtype", None)
     other: Any = kwargs.pop("other", None)
     copy = kwargs.pop("copy", False)
     non_blocking = kwargs.pop("non_blocking", False)
+    memory_format = kwargs.pop("memory_format", None)
     if kwargs:
         raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
     flags = []
@@ -81,6 +106,7 @@ def _parse_to(
         None if dtype is None else as_dtype(dtype),
         bool(copy),
         bool(non_blocking),
+        memory_format,
     )
 
 
@@ -96,11 +122,17 @@ def _to_format(
     check_format(memory_format, "to")
     shape = input._shape
     kept = memory_format is preserve_format
-    rows = contiguous_strides(shape)
     if not kept:
         format_strides(shape, memory_format, "to")  # raises before anything is copied
     own = input._key
-    if device is None or canonical_device(device) is own.device:
+    if device is None or device is own.device or canonical_device(device) is own.device:
+        if (
+            dtype is not None
+            and dtype is not own.dtype
+            and (memory_format is contiguous_format or (kept and 1 not in shape))
+            and own.runtime.is_contiguous(input._array)
+        ):
+            return CAST.call(input, dtype)  # in rows, as the input
         result = input if dtype is None or dtype is own.dtype else CAST.call(input, dtype)
     else:
         # What comes to the host may be copied once more there, for which it has to have arrived.
@@ -117,6 +149,6 @@ def _to_format(
         if kept
         else strides_of(shape, memory_format, result._key, "to")
     )
-    if result is not input and result.stride() == (stride or rows):
+    if result is not input and result.stride() == (stride or contiguous_strides(shape)):
         return result
     return CLONE.call(result) if stride is None else CLONE_STRIDED.call(result, stride)

@@ -6,6 +6,7 @@ whose runtime shows no strides (see "views" in :data:`~.runtime.CAPABILITIES`) k
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import shown
@@ -23,6 +24,10 @@ __all__ = [
     "preserve_format",
     "strided",
 ]
+
+
+# Asked again and again for the same few shapes, these functions take longer than small copies.
+_remembered = functools.lru_cache(maxsize=1024)
 
 
 class _Name:
@@ -72,6 +77,7 @@ def check_format(value: Any, name: str) -> Any:
     )
 
 
+@_remembered
 def format_strides(shape: Shape, chosen: Any, name: str) -> Shape:
     """Return the strides of a shape in a memory format.
 
@@ -117,6 +123,7 @@ def in_format(shape: Shape, strides: Shape, chosen: Any) -> bool:
     return all([size == 1 or a == b for size, a, b in zip(shape, strides, wanted, strict=True)])
 
 
+@_remembered
 def suggested_format(shape: Shape, strides: Shape) -> Any:
     """Return the format that a tensor is taken to be in, where its strides fit several.
 
@@ -147,6 +154,7 @@ def is_dense(shape: Shape, strides: Shape) -> bool:
     return True
 
 
+@_remembered
 def preserved_strides(shape: Shape, strides: Shape) -> Shape:
     """Return the strides of a copy of a tensor that keeps the order of its dimensions in memory.
 

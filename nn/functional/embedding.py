@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import INTEGER, int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import aminmax, arange, searchsorted, where, zeros
 from tensorplug.core.tensor.predicates import all_samples
 
+from ..ops._gradients import gradients
 from ..ops.embedding import embedding, limit_norms
 from ._common import tensor
 
@@ -113,6 +115,73 @@ def embedding_bag(
         weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset,
         padding_idx, False,
     )  # fmt: skip
+
+
+def _check_bag_gradient(g: Any, weight: Any, input: Any, offsets: Any, *options: Any) -> None:
+    by_frequency, mode, factors, include_last_offset, _ = options
+    _check(input, weight, offsets, mode, by_frequency, factors, False)
+    bags = offsets._shape[0] - include_last_offset if input.ndim == 1 else input._shape[0]
+    if g._shape != (bags, weight._shape[1]):
+        raise RuntimeError(
+            f"embedding_bag_backward(): a gradient {list(g._shape)} is not of {bags} bags of rows of "
+            f"{weight._shape[1]} numbers"
+        )
+
+
+@composite(
+    shapes="g(B, F), weight(R, F)",
+    rule=_check_bag_gradient,
+    method=False,
+    outputs="weight, per_sample_weights",
+)
+def embedding_bag_backward(
+    g: Tensor,
+    weight: Tensor,
+    input: Tensor,
+    offsets: Tensor | None,
+    scale_grad_by_freq: bool,
+    mode: str,
+    per_sample_weights: Tensor | None,
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> tuple[Tensor, Tensor]:
+    """Return the gradients of :func:`embedding_bag`'s weight and factors; without factors an empty one.
+
+    Parameters
+    ----------
+    g : Tensor
+        (bags, features).
+    weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset, padding_idx
+        As of :func:`embedding_bag`.
+    """
+    arguments = (
+        weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset,
+        padding_idx,
+    )  # fmt: skip
+    wanted = (0,) if per_sample_weights is None else (0, 5)
+    of_weight, *of_factors = gradients(embedding_bag, g, arguments, *wanted)
+    return of_weight, of_factors[0] if of_factors else weight.new_zeros((0,))
+
+
+def _gradients(
+    g: Any,
+    weight: Any,
+    input: Any,
+    offsets: Any,
+    scale_grad_by_freq: bool,
+    mode: str,
+    per_sample_weights: Any,
+    include_last_offset: bool,
+    padding_idx: int | None,
+) -> list[Any]:
+    found = embedding_bag_backward(
+        g, weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights, include_last_offset,
+        padding_idx,
+    )  # fmt: skip
+    return [found[0], None if per_sample_weights is None else found[1]]
+
+
+DERIVATIVES = [derivative("embedding_bag", joint={"weight, per_sample_weights": _gradients})]
 
 
 def _bags(

@@ -6,13 +6,18 @@ import math
 import struct
 import warnings
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
+from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import FLOATING, bfloat16, float16, float32, int64, uint8
 from tensorplug.core.dispatch.op_registry import composite, defined_by
+from tensorplug.core.ops import zeros
 from tensorplug.core.tensor.creation import tensor as make_tensor
+from tensorplug.core.tensor.shapes import Shape
 
+from ..ops._gradients import gradients
 from ._common import check_room, tensor
 from .pooling.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
@@ -66,6 +71,7 @@ def _canonical_interpolate(
             f"Input and output sizes should be greater than 0, but got input {list(input.shape)} and "
             f"output {sizes}"
         )
+    check_room(sizes, "interpolate")
     smooth = mode not in ("nearest", "nearest-exact", "area")
     of_images = mode in ("bilinear", "bicubic") and input.dtype is uint8
     if smooth and input.dtype.category != FLOATING and not of_images:
@@ -126,13 +132,56 @@ def interpolate(
     tensor([[[1.0000, 1.5000, 2.0000]]])
     """
     sizes, scales = _sizes(input, size, scale_factor, input.ndim - 2, None)
-    check_room(sizes, "interpolate")
     if mode == "area":
         area: Any = (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)
         result: Tensor = area[len(sizes) - 1](input, tuple(sizes))
         return result
     resampled: Tensor = _resample(input, sizes, scales, mode, bool(align_corners), antialias)
     return resampled
+
+
+def _check_gradient(
+    grad_output: Any, input_size: Shape, size: Any, scale_factor: Any, mode: str, *options: Any
+) -> None:
+    count = len(input_size) - 2
+    input_size = tuple([index(n) for n in input_size])
+    known = mode in _DIMENSIONS and count in _DIMENSIONS[mode] and min(input_size[1:]) > 0
+    wanted = size
+    if known and size is None:
+        wanted = [math.floor(n * f) for n, f in zip(input_size[2:], scale_factor, strict=True)]
+    fits = known and len(wanted) == count and min(wanted) > 0
+    if not fits or grad_output._shape != (*input_size[:2], *wanted):
+        raise RuntimeError(
+            f"interpolate_backward(): a gradient {list(grad_output.shape)} is not of images of shape "
+            f"{list(input_size)} resampled by mode {mode!r} to {size or scale_factor}"
+        )
+
+
+@composite(shapes="grad_output(N, C, *P)", rule=_check_gradient, method=False)
+def interpolate_backward(
+    grad_output: Tensor,
+    input_size: Shape,
+    size: Shape | None,
+    scale_factor: tuple[float, ...] | None,
+    mode: str,
+    align_corners: bool | None,
+    antialias: bool,
+) -> Tensor:
+    """Return the gradient of :func:`interpolate`'s images.
+
+    Parameters
+    ----------
+    grad_output : Tensor
+        (N, C, *): the gradient of what was resampled.
+    input_size : tuple of int
+        (N, C, *spatial), of the images.
+    size, scale_factor, mode, align_corners, antialias
+        As of :func:`interpolate`, the sizes and the factors one per dimension.
+    """
+    images = zeros(*input_size, dtype=grad_output.dtype, device=grad_output.device)
+    options = (size, scale_factor, mode, align_corners, antialias)
+    result: Tensor = gradients(interpolate, grad_output, (images, *options), 0)[0]
+    return result
 
 
 def _sizes(
@@ -372,3 +421,21 @@ def _deprecated(name: str) -> None:
         UserWarning,
         stacklevel=3,
     )
+
+
+DERIVATIVES = [
+    derivative(
+        "interpolate",
+        input=lambda g, input_shape, size, scale_factor, mode, align_corners, antialias: (
+            interpolate_backward(
+                g, tuple(input_shape), size, scale_factor, mode, align_corners, antialias
+            )
+        ),
+    ),
+    derivative(
+        "interpolate_backward",
+        grad_output=lambda g, size, scale_factor, mode, align_corners, antialias: interpolate(
+            g, size, scale_factor, mode, align_corners, antialias=antialias
+        ),
+    ),
+]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import FLOATING, int64
 from tensorplug.core.dispatch.op_registry import composite
@@ -13,6 +14,7 @@ from tensorplug.core.ops import linspace, ones, stack, where
 from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.layout import contiguous_format
 
+from ..ops._gradients import gradients
 from ._common import tensor
 
 __all__ = [
@@ -291,6 +293,34 @@ def grid_sample(
     return _sample(input, grid, mode, padding_mode, bool(align_corners))
 
 
+def _check_sampler(g: Any, input: Any, grid: Any, *options: Any) -> None:
+    _canonical_grid_sample(input, grid, *options)
+
+
+@composite(
+    shapes="g(N, C, *P), input(N, C, *S), grid(N, *P, D)",
+    rule=_check_sampler,
+    method=False,
+    outputs="input, grid",
+)
+def grid_sampler_backward(
+    g: Tensor, input: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool
+) -> tuple[Tensor, Tensor]:
+    """Return the gradients of :func:`grid_sample`'s image and grid.
+
+    Parameters
+    ----------
+    g : Tensor
+        (N, C, *): the gradient of what was sampled.
+    input, grid, mode, padding_mode, align_corners
+        As of :func:`grid_sample`.
+    """
+    of_image, of_grid = gradients(
+        grid_sample, g, (input, grid, mode, padding_mode, align_corners), 0, 1
+    )
+    return of_image, of_grid
+
+
 def _sample(input: Any, grid: Any, mode: str, padding: str, align: bool) -> Any:
     sizes = list(input.shape[2:])
     count = len(sizes)
@@ -330,7 +360,9 @@ def _within(x: Any, size: int, padding: str, align: bool) -> Any:
             flips = (distance / span).floor().detach()
             rest = distance - flips * span
             x = where(flips % 2 == 0, rest + low, span - rest + low)
-    return x.clamp(0, size - 1)
+    # At the edges, too, the slope is zero, as torch has it.
+    inside = (x > 0).logical_and(x < size - 1)
+    return where(inside, x, x.detach().clamp(0, size - 1))
 
 
 def _taps(x: Any, size: int, mode: str, padding: str, align: bool) -> list[tuple[Any, Any]]:
@@ -368,3 +400,12 @@ def _gathered(input: Any, index: Any) -> Any:
     where = index.shape[1:]
     flat = index.reshape(n, 1, math.prod(where)).expand(n, c, -1)
     return input.flatten(2).gather(2, flat).reshape(n, c, *where)
+
+
+def _sampling_gradients(
+    g: Any, input: Any, grid: Any, mode: str, padding_mode: str, align_corners: bool
+) -> list[Any]:
+    return list(grid_sampler_backward(g, input, grid, mode, padding_mode, align_corners))
+
+
+DERIVATIVES = [derivative("grid_sample", joint={"input, grid": _sampling_gradients})]

@@ -99,13 +99,32 @@ def embedding(
 
 
 def limit_norms(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
-    """Scale the rows that `indices` names down to `max_norm`, in place."""
+    """Scale the rows that `indices` names down to `max_norm`, in place and unrecorded."""
     with no_grad():
-        used = indices.reshape(-1).unique()
-        rows = weight[used]
-        norms = rows.norm(norm_type, 1, keepdim=True)
-        scale = (max_norm / (norms + 1e-7)).clamp(max=1.0)
-        weight[used] = rows * scale
+        indices = indices if indices.dtype is int64 else indices.to(int64)
+        embedding_renorm(weight, indices, float(max_norm), float(norm_type))
+
+
+@composite(shapes="weight(R, F), indices:int64(*S)", method=False, writes="weight")
+def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale rows of a table down to a norm, in place, as :func:`embedding` does with `max_norm`.
+
+    Parameters
+    ----------
+    weight : Tensor
+        (rows, features): changed in place.
+    indices : Tensor
+        Which rows, of any shape.
+    max_norm : float
+        The norm that none of them has more of.
+    norm_type : float
+        Which norm.
+    """
+    used = indices.reshape(-1).unique()
+    rows = weight[used]
+    norms = rows.norm(norm_type, 1, keepdim=True)
+    # The small number keeps a row of no length from dividing by zero; torch adds the same.
+    weight[used] = where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows)
 
 
 @composite(shapes="grad_output(*S, F), indices:int64(*S)", method=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..tables import KernelTable
 from .namespace import ArrayNamespace
 
@@ -19,3 +21,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for op, name in _UNIVERSAL.items():
         table.add(op, getattr(namespace.xp, name), out=True)
+
+    @table.kernel()
+    def equal(input: Any, other: Any) -> bool:
+        return bool((input == other).all())

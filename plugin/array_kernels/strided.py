@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.device.dtypes import DType
@@ -9,6 +10,27 @@ from tensorplug.core.tensor.shapes import Shape
 
 from ..tables import KernelTable
 from .namespace import ArrayNamespace
+from .rearranging import copied_like
+
+
+def written(view: Callable[..., Any], copied: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return the kernel of a copy that holds `src` at a view of it; `copied` copies row by row."""
+
+    def kernel(input: Any, src: Any, *where: Any) -> Any:
+        result = copied_like(input, input, copied)
+        view(result, *where)[...] = src
+        return result
+
+    return kernel
+
+
+def _places(xp: Any, shape: Shape, strides: Shape, offset: int) -> Any:
+    """Return where in the storage each element of a strided array is."""
+    places = xp.full(shape, offset, xp.int64)
+    for dim, (size, stride) in enumerate(zip(shape, strides, strict=True)):
+        steps = xp.arange(size) * stride
+        places += steps.reshape([size if d == dim else 1 for d in range(len(shape))])
+    return places
 
 
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
@@ -44,6 +66,19 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         return strided(start, size, tuple([step * input.itemsize for step in stride]))
 
     @table.kernel()
+    def as_strided_backward(
+        g: Any, input_shape: Shape, size: Shape, stride: Shape, storage_offset: int, layout: Any
+    ) -> Any:
+        own = _places(xp, input_shape, *layout)
+        shown = _places(xp, size, stride, storage_offset)
+        storage = xp.zeros(1 + max(int(own.max(initial=0)), int(shown.max(initial=0))), g.dtype)
+        xp.add.at(storage, shown, g)
+        gradient = storage[own]
+        count = xp.zeros(storage.shape, g.dtype)
+        xp.add.at(count, own, xp.ones((), g.dtype))
+        return gradient / count[own]  # elements of the input that share memory share its gradient
+
+    @table.kernel()
     def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
         if not input.ndim:
             return input.reshape(1)[:size]
@@ -60,6 +95,22 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         if not getattr(result.flags, "writeable", True) and input.flags.writeable:
             result.flags.writeable = True
         return result
+
+    def select(input: Any, dim: int, index: int) -> Any:
+        return input[(*(slice(None),) * dim, index, ...)]
+
+    def sliced(input: Any, dim: int, start: int, end: int, step: int) -> Any:
+        return input[(*(slice(None),) * dim, slice(start, end, step))]
+
+    def rows(array: Any) -> Any:
+        return xp.array(array, order="C", copy=True)
+
+    for op, view in (
+        ("select_scatter", select),
+        ("slice_scatter", sliced),
+        ("diagonal_scatter", diagonal),
+    ):
+        table.add(op, written(view, rows))
 
     @table.kernel()
     def diag_embed(input: Any, offset: int, dim1: int, dim2: int) -> Any:

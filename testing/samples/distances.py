@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from tensorplug.core.device.dtypes import FLOATS, DType, float32, float64, int64
+from tensorplug.core.ops.distances import minkowski_dist, pdist
 
 from ..records import ErrorSample, OpRecord, Sample
+from ._differences import ROUGH, by_differences
 from .norms import norm
 from .reductions import INEXACT
 
@@ -91,6 +93,43 @@ def _pdist_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(2, 3), -1.0), RuntimeError, "non-negative p")
 
 
+def _minkowski_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, math.inf):
+        yield Sample(make(2, 3), make(4, 3), p)
+    yield Sample(make(2, 1, 2, 3), make(3, 70, 3), 2.0)
+    yield Sample(make(0, 3), make(4, 3), 2.0)
+
+
+def _minkowski_errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(make(2, 3), make(2, 4), 2.0), RuntimeError, "as many numbers")
+
+
+def _slopes_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for p in (1.0, 1.5, 2.0, 3.0):
+        x1, x2 = make(2, 2, 3), make(2, 4, 3)
+        yield Sample(make(2, 2, 4), x1, x2, p, minkowski_dist(x1, x2, p).detach())
+    yield Sample(make(0, 2), make(0, 3), make(2, 3), 2.0, make(0, 2))
+
+
+def _slopes(g: Any, x1: Any, x2: Any, p: float, _: Any) -> Any:
+    return by_differences(_cdist, 0, 1)(g, x1, x2, p)
+
+
+def _triangle_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for p in (1.0, 1.5, 2.0, 3.0):
+        x = make(4, 3)
+        yield Sample(make(6), x, p, pdist(x, p).detach())
+    yield Sample(make(0), make(1, 3), 2.0, make(0))
+
+
+def _triangle(g: Any, x: Any, p: float, _: Any) -> Any:
+    return by_differences(_pdist, 0)(g, x, p)
+
+
+def _triangle_errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(make(5), make(4, 3), 2.0, make(5)), RuntimeError, "per pair")
+
+
 def _renorm_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3), 2, 0, 1.0)
     yield Sample(make(2, 3), 1, -1, 5.0)
@@ -132,6 +171,35 @@ RECORDS = [
         rtol=_ROOTS,
     ),
     OpRecord("euclidean_dist", _euclidean_samples, _cdist, dtypes=(float64,), torch=""),
+    OpRecord(
+        "minkowski_dist",
+        _minkowski_samples,
+        _cdist,
+        (float32, float64),
+        errors=_minkowski_errors,
+        atol=_ROUNDING,
+        rtol=_ROOTS,
+        torch="",
+    ),
+    OpRecord(
+        "minkowski_dist_backward",
+        _slopes_samples,
+        _slopes,
+        (float32, float64),
+        atol=ROUGH,
+        rtol=_ROOTS,
+        torch="",
+    ),
+    OpRecord(
+        "pdist_backward",
+        _triangle_samples,
+        _triangle,
+        (float32, float64),
+        errors=_triangle_errors,
+        atol=ROUGH,
+        rtol=_ROOTS,
+        torch="",
+    ),
     OpRecord(
         "pdist",
         _pdist_samples,

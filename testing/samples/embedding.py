@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.device.dtypes import FLOATS, DType, int64
+from tensorplug.core.device.dtypes import FLOATS, DType, float32, float64, int64
 
 from ..records import OpRecord, Sample
+from ._differences import ROUGH, by_differences
 from ._networks import layer_record
 from .indexing.gather import _ROUNDED
 from .indexing.indexing import positions
@@ -60,6 +61,39 @@ def _bag(
     return result
 
 
+def _bag_backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    at, starts = positions(make, [0, 2, 4, 1, 3, 2]), positions(make, [0, 2, 2])
+    for mode in ("sum", "mean", "max"):
+        yield Sample(make(3, 4), make(5, 4), at, starts, False, mode, None, False, None)
+        yield Sample(make(2, 4), make(5, 4), at, starts, False, mode, None, True, 2)
+        rows = at.reshape(2, 3)
+        yield Sample(make(2, 4), make(5, 4), rows, None, False, mode, None, False, None)
+    yield Sample(make(3, 4), make(5, 4), at, starts, False, "sum", make(6), False, 4)
+    none = positions(make, []).reshape(0, 2)
+    yield Sample(make(0, 4), make(5, 4), none, None, False, "sum", None, False, None)
+
+
+def _bag_backward(
+    g: Any,
+    w: Any,
+    at: Any,
+    starts: Any,
+    _: bool,
+    mode: str,
+    factors: Any,
+    last: bool,
+    padding: int | None,
+) -> Any:
+    of_table = by_differences(
+        lambda w: _bag(at, w, starts, mode, factors, padding, last) if g.size else g, 0
+    )(g, w)
+    if factors is None:
+        return of_table, np.zeros(0)
+    return of_table, by_differences(lambda f: _bag(at, w, starts, mode, f, padding, last), 0)(
+        g, factors
+    )
+
+
 def _classes_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(make(2, 3, low=0, high=4))
     yield Sample(make(4, low=0, high=4), 6)
@@ -95,6 +129,14 @@ RECORDS = [
         torch="nn.functional.embedding",
     ),
     layer_record("embedding_bag", _bag_samples, _bag, torch="nn.functional.embedding_bag"),
+    OpRecord(
+        "embedding_bag_backward",
+        _bag_backward_samples,
+        _bag_backward,
+        (float32, float64),
+        atol=ROUGH,
+        torch="",
+    ),
     OpRecord(
         "one_hot",
         _classes_samples,

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 import tensorplug.nn  # noqa: F401  registers the ops
-from tensorplug.core.device.dtypes import FLOATS, DType, int64
+from tensorplug.core.device.dtypes import FLOATS, DType, float32, float64, int64
 
 from ..records import ErrorSample, OpRecord, Sample
+from ._differences import ROUGH, by_differences
 from ._networks import ORDER, SUMS
 
 
@@ -179,6 +180,22 @@ def _smooth(a: Any, target: Any, beta: float = 1.0) -> Any:
     return np.where(distance < beta, 0.5 * distance**2 / beta, distance - 0.5 * beta)
 
 
+def _smooth_backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(2, 3), make(2, 3), make(2, 3), "none", 0.5)
+    yield Sample(make(), make(2, 3), make(2, 3), "mean", 1.0)
+    yield Sample(make(), make(4), make(4), "sum", 2.0)
+    yield Sample(make(), make(0, 3), make(0, 3), "sum", 1.0)
+
+
+def _smooth_backward(g: Any, a: Any, target: Any, reduction: str, beta: float) -> Any:
+    return _huber_backward(g, a, target, reduction, beta) / beta
+
+
+def _huber_backward(g: Any, a: Any, target: Any, reduction: str, delta: float) -> Any:
+    share = g / a.size if reduction == "mean" else g
+    return np.clip(a - target, -delta, delta) * share
+
+
 def _poisson(a: Any, target: Any, log_input: bool = True) -> Any:
     return np.exp(a) - target * a if log_input else a - target * np.log(a + 1e-8)
 
@@ -266,6 +283,35 @@ def _multilabel(a: Any, target: Any) -> Any:
     return np.reshape(found, a.shape[:-1])
 
 
+def _multi_backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    options = (make(4, 3), _classes(make, 4))
+    yield Sample(make(), *options, 1, 1.0, None, "mean")
+    yield Sample(make(4), *options, 2, 0.5, make(3, low=0.5, high=2), "none")
+    yield Sample(make(), make(3), _classes(make), 1, 1.0, None, "sum")
+    yield Sample(make(0), make(0, 3), _classes(make, 0), 1, 1.0, None, "none")
+
+
+def _multilabel_backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(2), make(2, 3), _classes(make, 2, 3, high=1) - 1, "none")
+    yield Sample(make(), make(3), _classes(make, 3, high=1), "mean")
+    yield Sample(make(0), make(0, 3), _classes(make, 0, 3), "none")
+
+
+def _backward(of: Any) -> Any:
+    """Return the reference of the gradient of a loss whose last argument is the reduction."""
+
+    def gradient(g: Any, a: Any, *arguments: Any) -> Any:
+        *rest, reduction = arguments
+
+        def total(a: Any) -> Any:
+            losses = of(a, *rest)
+            return losses.mean() if reduction == "mean" else losses
+
+        return by_differences(total, 0)(g, a)
+
+    return gradient
+
+
 def _soft_multilabel(a: Any, target: Any) -> Any:
     return -(target * _log_sigmoid(a) + (1 - target) * _log_sigmoid(-a)).mean(-1)
 
@@ -329,6 +375,17 @@ def _ctc(a: Any, target: Any, steps: Any, sizes: Any, reduction: str = "mean") -
     return losses if reduction == "none" else (losses / np.maximum(sizes, 1)).mean()
 
 
+def _ctc_backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    labels = _classes(make, 2, 2, high=1) + 1
+    for shape, reduction in (((2,), "none"), ((), "mean")):
+        yield Sample(make(*shape), make(4, 2, 3), labels, (4, 3), (1, 2), 0, reduction, False)
+    yield Sample(make(), make(4, 2, 3), _classes(make, 2, 0), (4, 3), (0, 0), 0, "mean", False)
+
+
+def _ctc_backward(g: Any, a: Any, target: Any, *arguments: Any) -> Any:
+    return by_differences(_ctc, 0)(g, a, target, *arguments[:2], arguments[3])
+
+
 _UNIT = {"low": 0.1, "high": 0.9}
 _LOSSES: dict[str, tuple[Any, Any]] = {
     "binary_cross_entropy": (_bce_samples, _bce),
@@ -364,11 +421,23 @@ _LOSSES: dict[str, tuple[Any, Any]] = {
 }
 _OTHERS: dict[str, tuple[Any, Any]] = {
     "binary_cross_entropy_backward": (_bce_backward_samples, _bce_backward),
+    "huber_loss_backward": (_smooth_backward_samples, _huber_backward),
+    "smooth_l1_loss_backward": (_smooth_backward_samples, _smooth_backward),
     "cosine_similarity": (_similarity_samples, _similarity),
     "ctc_loss": (_ctc_samples, _ctc),
     "linear_cross_entropy": (_linear_samples, _linear),
     "pairwise_distance": (_distance_samples, _distance),
 }
+
+_BACKWARD: dict[str, tuple[Any, Any]] = {
+    "ctc_loss_backward": (_ctc_backward_samples, _ctc_backward),
+    "multi_margin_loss_backward": (_multi_backward_samples, _backward(_multi_margin)),
+    "multilabel_margin_loss_backward": (_multilabel_backward_samples, _backward(_multilabel)),
+}
+RECORDS += [
+    OpRecord(name, samples, reference, (float32, float64), atol=ROUGH, rtol=ROUGH, torch="")
+    for name, (samples, reference) in _BACKWARD.items()
+]
 
 # Several steps, each rounded to half precision; products of differences that cancel.
 _ROUNDED = {"float16": 6e-2, "bfloat16": 4e-1, "float32": 1e-5}

@@ -15,7 +15,10 @@ from tensorplug.core.device.dtypes import (
     FLOATS,
     INTEGRAL,
     DType,
+    bfloat16,
+    float16,
     float32,
+    float64,
     int64,
     uint8,
 )
@@ -29,6 +32,7 @@ _RANDOM = {
     "torch": "torch's generator gives other numbers",
 }
 _REAL = (*INTEGRAL, *FLOATS)
+_OURS = {"torch": "not an op of torch's"}
 
 
 def _host(tensor: Any) -> Any:
@@ -211,6 +215,84 @@ def philox(shape: tuple[int, ...], seed: int, offset: int, device: Any = None) -
     return np.array(words[:count], np.int64).reshape(shape)
 
 
+def _counted(*more: Any) -> Callable[[Any, DType], Iterator[Sample]]:
+    """Return samples of ops that draw by counter, with further arguments."""
+
+    def samples(make: Any, dtype: DType) -> Iterator[Sample]:
+        device = Device(make.device)
+        for shape, seed, offset in (
+            ((9,), 1, 0),
+            ((30, 7), 2**64 - 1, 2**70 - 3),
+            ((), 0, 2**64 - 1),
+            ((0, 2), 0, 0),
+        ):
+            yield Sample(shape, seed, offset, dtype, device, *more)
+
+    return samples
+
+
+def _streams(shape: tuple[int, ...], seed: int, offset: int, count: int) -> list[Any]:
+    """Return the words of which `count` make a number each."""
+    blocks = -(-math.prod(shape) // 4)
+    return [philox(shape, seed, offset + n * blocks) for n in range(count)]
+
+
+def _uniform_by_counter(
+    shape: tuple[int, ...], seed: int, offset: int, dtype: DType, device: Any
+) -> Any:
+    if dtype is float64:
+        high, low = _streams(shape, seed, offset, 2)
+        return ((high << 21) + (low >> 11)) * 2.0**-53
+    kept = {float32: 24, float16: 11, bfloat16: 8}[dtype]
+    return (_streams(shape, seed, offset, 1)[0] >> (32 - kept)) * 2.0**-kept
+
+
+def _normal_by_counter(
+    shape: tuple[int, ...], seed: int, offset: int, dtype: DType, device: Any
+) -> Any:
+    if dtype is float64:
+        radius = 1 - _uniform_by_counter(shape, seed, offset, dtype, device)
+        blocks = -(-math.prod(shape) // 4)
+        angle = _uniform_by_counter(shape, seed, offset + 2 * blocks, dtype, device)
+    else:
+        upper, lower = _streams(shape, seed, offset, 2)
+        radius, angle = (upper + 1) * 2.0**-32, (lower >> 8) * 2.0**-24
+    return np.sqrt(-2 * np.log(radius)) * np.cos(2 * np.pi * angle)
+
+
+def _integers_by_counter(
+    shape: tuple[int, ...], seed: int, offset: int, dtype: DType, device: Any, low: int, high: int
+) -> Any:
+    span = high - low
+    upper, lower = _streams(shape, seed, offset, 2)
+    drawn = (upper * span) >> 32
+    if span > 1 << 16:
+        drawn = (((upper & 0x7FFFFFFF) << 32) + lower) % span
+    return (drawn + low).astype(dtype.name)
+
+
+def _wide(make: Any, dtype: DType) -> Iterator[Sample]:
+    """Yield samples of numbers of two words."""
+    if dtype in (int64, float64):
+        yield from _counted(-(10**12), 2**40)(make, dtype)
+        yield from _counted(-5, 2**32 - 5)(make, dtype)
+
+
+def _chances(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield from _counted(0.4)(make, dtype)
+    device = Device(make.device)
+    yield Sample((2, 3), 1, 0, dtype, device, make(2, 3, low=0.0, high=1.0))
+    yield Sample((2, 3), 1, 0, dtype, device, make(3, low=0.0, high=1.0))
+
+
+def _bernoulli_by_counter(
+    shape: tuple[int, ...], seed: int, offset: int, dtype: DType, device: Any, chance: Any
+) -> Any:
+    compared = float64 if dtype is float64 else float32
+    drawn = _uniform_by_counter(shape, seed, offset, compared, device)
+    return (drawn < chance).astype(np.float64)
+
+
 def _words(count: int) -> Any:
     """Return samples of tensors of random words, and a dtype."""
 
@@ -263,6 +345,28 @@ RECORDS = [
         dtypes=(int64,),
         gradient=False,
         skips={"torch": "not an op of torch's"},
+    ),
+    OpRecord(
+        "uniform_new", _counted(), _uniform_by_counter, dtypes=FLOATS, gradient=False, skips=_OURS
+    ),
+    OpRecord(
+        "normal_new", _counted(), _normal_by_counter, dtypes=FLOATS, gradient=False, skips=_OURS
+    ),
+    OpRecord(
+        "integers_new",
+        lambda make, dtype: iter([*_counted(3, 17)(make, dtype), *_wide(make, dtype)]),
+        _integers_by_counter,
+        dtypes=_REAL,
+        gradient=False,
+        skips=_OURS,
+    ),
+    OpRecord(
+        "bernoulli_new",
+        _chances,
+        _bernoulli_by_counter,
+        dtypes=FLOATS,
+        gradient=False,
+        skips={**_OURS, "meta": "draws on the device it is given"},
     ),
     _record("rand", _sized, _within(0, 1), _ANY, errors=_sized_errors),
     _record("randn", _sized, _like_normal, _ANY, errors=_sized_errors),

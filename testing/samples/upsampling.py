@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.device.dtypes import FLOATS, DType
+from tensorplug.core.device.dtypes import FLOATS, DType, float32, float64
 
-from ..records import OpRecord, Sample
+from ..records import ErrorSample, OpRecord, Sample
+from ._differences import ROUGH, by_differences
 from ._networks import ORDER, SUMS
 
 _EMPTY = "neither the input nor the result may be empty"
@@ -52,7 +53,41 @@ def _interpolate(
     return a
 
 
+def _backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(1, 2, 5), (1, 2, 3), (5,), None, "nearest", None, False)
+    yield Sample(make(1, 1, 6, 2), (1, 1, 3, 4), None, (2.0, 0.5), "nearest", None, False)
+    for mode, shape in (("linear", (4,)), ("bilinear", (3, 4)), ("trilinear", (2, 3, 2))):
+        for align in (False, True):
+            wanted = (5,) * len(shape)
+            yield Sample(make(1, 2, *wanted), (1, 2, *shape), wanted, None, mode, align, False)
+    yield Sample(make(2, 1, 2, 3), (2, 1, 4, 6), (2, 3), None, "area", None, False)
+
+
+def _backward(g: Any, input_size: Any, *options: Any) -> Any:
+    return by_differences(_interpolate, 0)(g, np.zeros(input_size), *options[:-1])
+
+
+def _backward_errors(make: Any) -> Iterator[ErrorSample]:
+    options = (None, "linear", False, False)
+    yield ErrorSample(
+        Sample(make(1, 2, 5), (1, 2, 3), (4,), *options), RuntimeError, "not of images"
+    )
+    yield ErrorSample(
+        Sample(make(1, 2, 5), (1, 2, 0), (5,), *options), RuntimeError, "not of images"
+    )
+
+
 RECORDS = [
+    OpRecord(
+        "interpolate_backward",
+        _backward_samples,
+        _backward,
+        (float32, float64),
+        errors=_backward_errors,
+        atol=ROUGH,
+        torch="",
+        never_empty=_EMPTY,
+    ),
     OpRecord(
         "interpolate",
         _samples,

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.device.dtypes import FLOATS, DType
+from tensorplug.core.device.dtypes import FLOATS, DType, float32, float64
 
 from ..records import OpRecord, Sample
+from ._differences import ROUGH, by_differences
 from ._networks import ORDER, SUMS
 
 
@@ -99,6 +100,16 @@ def _grid(
     return result
 
 
+def _sampler_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for align in (False, True):
+        grid = make(1, 3, 2, 2, low=0.05, high=0.3)
+        yield Sample(make(1, 2, 3, 2), make(1, 2, 2, 2), grid, "bilinear", "zeros", align)
+    volume, grid = make(1, 1, 2, 2, 2), make(1, 2, 1, 2, 3, low=0.05, high=0.3)
+    yield Sample(make(1, 1, 2, 1, 2), volume, grid, "bilinear", "zeros", False)
+    image, grid = make(0, 1, 2, 2), make(0, 2, 2, 2, low=0.05, high=0.3)
+    yield Sample(make(0, 1, 2, 2), image, grid, "bilinear", "zeros", False)
+
+
 def _record(name: str, samples: Any, reference: Any, **options: Any) -> OpRecord:
     options = {"torch": f"nn.functional.{name}", **options}
     return OpRecord(name, samples, reference, FLOATS, **options)
@@ -116,6 +127,14 @@ RECORDS = [
         atol=SUMS,
         rtol=ORDER,
         never_empty="no size may be zero",
+    ),
+    OpRecord(
+        "grid_sampler_backward",
+        _sampler_samples,
+        by_differences(_grid, 0, 1),
+        (float32, float64),
+        atol=ROUGH,
+        torch="",
     ),
     _record("grid_sample", _grid_samples, _grid, atol=SUMS, rtol=ORDER),
 ]

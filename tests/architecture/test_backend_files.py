@@ -4,66 +4,26 @@ from pathlib import Path
 
 import pytest
 
+from tensorplug.testing.families import FAMILIES
+
 BACKENDS = Path(__file__).parents[2] / "backends"
 CYTHON = BACKENDS / "cpu_cython/src/tensorplug_cpu_cython"
 CUDA = BACKENDS / "cuda_cupy/src/tensorplug_cuda_cupy"
-
-FAMILIES = frozenset(
-    [
-        "activation",
-        "amp",
-        "arithmetic",
-        "attention",
-        "bitwise",
-        "clamp",
-        "comparison",
-        "complex",
-        "convolution",
-        "copying",
-        "creation",
-        "cumulative",
-        "differences",
-        "distances",
-        "dropout",
-        "elementary",
-        "embedding",
-        "fft",
-        "indexing",
-        "joining",
-        "linalg",
-        "linear",
-        "losses",
-        "masking",
-        "matmul",
-        "normalization",
-        "norms",
-        "numeric",
-        "optimizers",
-        "padding",
-        "pooling",
-        "random",
-        "rearranging",
-        "reductions",
-        "rnn",
-        "shape",
-        "softmax",
-        "sorting",
-        "sparse",
-        "special",
-        "statistics",
-        "strided",
-        "triangles",
-        "upsampling",
-        "vision",
-    ]
-)
 
 #: What serves several families, or none: loops over elements, layouts, the machine, libraries.
 SHARED = {
     "cpu_cython kernels": ({"pointwise", "pointwise_fused"}, CYTHON / "kernels", "*.py"),
     "cpu_cython modules": (
         {
-            *("allocator", "cpu_features", "layouts", "memory_overlap", "onednn", "types"),
+            *(
+                "allocator",
+                "broadcasting",
+                "cpu_features",
+                "layouts",
+                "memory_overlap",
+                "onednn",
+                "types",
+            ),
             *("pointwise", "pointwise_fused", "pointwise_tiles", "onednn_network"),
         },
         CYTHON,
@@ -73,7 +33,7 @@ SHARED = {
         {
             *("allocator", "arrays", "level", "onednn", "parallel", "sums", "types", "vectors"),
             *("pointwise", "pointwise_fused", "pointwise_names", "pointwise_fused_names"),
-            *("pointwise_tiles", "onednn_network"),
+            *("pointwise_tiles", "onednn_network", "onednn_network_parts"),
             *(
                 "bessel",
                 "circular",

@@ -344,6 +344,19 @@ def test_backward_may_be_called_vjp() -> None:
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize("size", [3, 1])
+def test_gradcheck_of_a_function_that_asks_what_is_recorded(fast_mode: bool, size: int) -> None:
+    """It returns what requires grad, as a step of an optimizer does of its state."""
+    x = tp.rand(size, 1, dtype=tp.float64, requires_grad=True)
+    wide = x.detach().clone().requires_grad_().expand(-1, 2)
+
+    def function(x: Any, wide: Any) -> Any:
+        return tuple([y for y in (x.detach(), x * wide, wide.sin()) if y.requires_grad])
+
+    assert gradcheck(function, (x, wide), fast_mode=fast_mode)
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
 def test_gradcheck_of_what_a_function_holds_itself(fast_mode: bool) -> None:
     module = tp.nn.Linear(3, 2).double()
     x = tp.randn(4, 3, dtype=tp.float64, requires_grad=True)

@@ -18,6 +18,7 @@ NO_RECORD = {
             "amp.unscale",
             "amp.update_scale",
             "batch_norm_update_stats",
+            "embedding_renorm",
             "index_write",
             *[function.op.name for function in (*FUSED, *ON_DEVICE)],
         ),

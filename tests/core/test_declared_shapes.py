@@ -20,7 +20,6 @@ DECLARED = sorted(op.name for op in all_ops() if isinstance(op.canonical, ShapeR
 # What their bodies call checks its arguments, and no backend has a kernel for them.
 DECOMPOSED = {
     "conv_tbc",
-    "ctc_loss",
     "gumbel_softmax",
     "linear_cross_entropy",
     "multi_head_attention_forward",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,44 @@ def test_what_is_joined_can_be_viewed(order: list[int], name: str) -> None:
     )
     assert steps(ours) == steps(theirs)
     assert ours.view(-1).shape == (48,)
+
+
+@st.composite
+def images(draw: Any) -> tuple[Any, Any]:
+    """Draw images in one of the memory formats, perhaps with gaps, as ours and as torch's."""
+    dims = draw(st.sampled_from((4, 5)))
+    sizes = draw(st.lists(st.integers(1, 3), min_size=dims, max_size=dims))
+    gaps = [draw(st.sampled_from((1, 1, 1, 2))) for _ in sizes]
+    cut = tuple([slice(None, None, gap) for gap in gaps])
+    inside = draw(st.booleans())
+    found = []
+    for lib in (tp, torch):
+        base = lib.arange(float(math.prod([s * g for s, g in zip(sizes, gaps, strict=True)])))
+        base = base.reshape([s * g for s, g in zip(sizes, gaps, strict=True)])
+        if inside:
+            last = lib.channels_last if dims == 4 else lib.channels_last_3d
+            base = base.to(memory_format=last)
+        found.append(base[cut])
+    return found[0], found[1]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    images(),
+    st.sampled_from(("cat", "stack", "hstack", "vstack", "dstack")),
+    st.booleans(),
+    st.data(),
+)
+def test_joined_images_lie_as_in_torch(pair: Any, name: str, mixed: bool, data: Any) -> None:
+    ours, theirs = pair
+    dim = data.draw(st.integers(0, ours.dim() - (name == "cat")))
+    place = (dim,) if name in ("cat", "stack") else ()
+    others = [(x, x.contiguous() if mixed else x, x) for x in (ours, theirs)]
+    joined, expected = (
+        getattr(lib, name)(list(xs), *place) for lib, xs in zip((tp, torch), others, strict=True)
+    )
+    assert steps(joined) == steps(expected)
+    assert np.array_equal(joined.numpy(), expected.numpy())
 
 
 COPIES = {

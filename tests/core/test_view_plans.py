@@ -15,17 +15,25 @@ from tensorplug.core.dispatch.op_registry import get_op
 from tensorplug.testing.cases import map_tensors, samples_of, tensors_in, with_layout
 from tensorplug.testing.records import all_records
 
-LAYOUTS = ("contiguous", "transposed")
+LAYOUTS = ("contiguous", "transposed", "behind the start")
 FUZZ = "TENSORPLUG_FUZZ" in os.environ
 RECORDS = [record for record in all_records() if get_op(record.op).view]
 MODES = {"plain": tp.enable_grad, "no_grad": tp.no_grad, "inference": tp.inference_mode}
 
 
+def laid_out(tensor, layout):
+    """Return a tensor in a layout, in one of which it begins behind the first element of its storage."""
+    if layout != "behind the start":
+        return with_layout(tensor, layout)
+    storage = tp.cat([tp.zeros(1, dtype=tensor.dtype), tensor.reshape(-1)])
+    return storage[1:].view(tensor.shape).detach()
+
+
 def facts(op, sample, layout, mode, recorded):
     """Return all that can be seen of a call: values, layout, whose memory, versions, gradients."""
-    args = map_tensors(sample.args, lambda t: with_layout(t.detach().clone(), layout))
-    kwargs = map_tensors(sample.kwargs, lambda t: with_layout(t.detach().clone(), layout))
-    leaves = [t for t in tensors_in([args, kwargs]) if recorded and t.dtype.is_floating_point]
+    args = map_tensors(sample.args, lambda t: laid_out(t.detach().clone(), layout))
+    kwargs = map_tensors(sample.kwargs, lambda t: laid_out(t.detach().clone(), layout))
+    leaves = [t for t in tensors_in([args, kwargs]) if recorded and t._key.is_differentiable]
     for leaf in leaves:
         leaf.requires_grad_()
     with MODES[mode]():
@@ -50,7 +58,7 @@ def facts(op, sample, layout, mode, recorded):
     tracked = [output for output in outputs if output.requires_grad]
     if tracked:
         weights = [tp.arange(1.0, o.numel() + 1).reshape(o.shape) for o in tracked]
-        sum([(o * w).sum().abs() for o, w in zip(tracked, weights, strict=True)]).backward()
+        sum([(o * w).abs().sum() for o, w in zip(tracked, weights, strict=True)]).backward()
         found += [leaf.grad.tolist() for leaf in leaves if leaf.grad is not None]
     return found
 
@@ -59,7 +67,8 @@ def facts(op, sample, layout, mode, recorded):
 def test_a_planned_view_is_the_view(record):
     op = get_op(record.op)
     ways = list(itertools.product(LAYOUTS, MODES, (False, True)))
-    samples = samples_of(record, "cpu", tp.float32)
+    samples = samples_of(record, "cpu", tp.float32) or samples_of(record, "cpu", tp.complex64)
+    assert samples
     for sample in samples if FUZZ else samples[:: max(1, len(samples) // 3)]:
         cold = {}
         for way in ways:
@@ -122,12 +131,19 @@ def test_a_loop_over_many_positions_keeps_few_plans():
 def test_plans_are_followed(monkeypatch):
     x = tp.rand(4, 6)
     y = tp.rand(4, 6, requires_grad=True)
+    z = tp.rand(4, 6, dtype=tp.complex64, requires_grad=True)
+    pairs = tp.rand(3, 2)
     calls = {
         "reshape": lambda: x.reshape(3, 8), "view": lambda: x.view(-1), "flatten": lambda: x.flatten(),
         "transpose": lambda: x.transpose(0, 1), "permute": lambda: x.permute((1, 0)),
         "split": lambda: x.split(2, dim=1), "select": lambda: x.select(0, -1),
         "split, recorded": lambda: y.split(2, dim=1), "sections": lambda: y.split([1, 3]),
         "chunk": lambda: y.chunk(2), "unbind": lambda: y.unbind(), "tensor_split": lambda: x.tensor_split(2),
+        "of pairs": lambda: tp.view_as_complex(pairs), "by strides": lambda: tp.as_strided(x, (2, 2), (1, 2)),
+        "by strides, recorded": lambda: y.as_strided((2, 2), (1, 2), 3), "pairs": lambda: tp.view_as_real(z),
+        "real": lambda: tp.real(z), "imag": lambda: tp.imag(z), "bytes": lambda: x.view(tp.int32),
+        "itself": lambda: x.contiguous(), "recorded itself": lambda: y.reshape(4, 6),
+        "real itself": lambda: tp.real(x),
     }  # fmt: skip
     for call in calls.values():
         call()
@@ -143,6 +159,10 @@ def test_plans_are_followed(monkeypatch):
         call()
     with pytest.raises(AssertionError, match="planned anew"):
         x.t().reshape(3, 8)  # not contiguous: a copy
+    with pytest.raises(AssertionError, match="planned anew"):
+        tp.as_strided(
+            tp.rand(5, 6)[1:], (2, 2), (1, 2)
+        )  # begins behind the storage's first element
 
 
 @pytest.mark.parametrize("name", ["tensor_split", "hsplit", "vsplit", "dsplit"])

@@ -131,12 +131,54 @@ def test_random_networks():
 def test_a_shortcut_of_something_else_is_found(monkeypatch):
     follow = convolution_regions._Builder._follow
 
-    def other(self, out, source):
-        place, posts = follow(self, out, source)
-        return place, [post for post in posts if post[0] != convolution_regions.dnn.ADD]
+    def other(self, *arguments):
+        place, posts, depthwise = follow(self, *arguments)
+        kept = [post for post in posts if post[0] != convolution_regions.dnn.ADD]
+        return place, kept, depthwise
 
     monkeypatch.setattr(convolution_regions._Builder, "_follow", other)
     assert max([compare(seed)[0] for seed in range(12)]) > 1e-2
+
+
+class Inverted(nn.Module):
+    """A 1×1 convolution, one of each channel, and a 1×1 one; `seen`: what lies between comes out, too."""
+
+    def __init__(self, stride, bias, seen):
+        super().__init__()
+        self.wide = nn.Conv2d(16, 64, 1, bias=bias)
+        self.each = nn.Conv2d(64, 64, 3, stride, 1, groups=64, bias=bias)
+        self.narrow = nn.Conv2d(64, 16, 1, bias=bias)
+        self.shortcut, self.seen = stride == 1, seen
+
+    def forward(self, x):
+        wide = F.relu6(self.wide(x))
+        found = self.narrow(F.relu(self.each(wide)))
+        found = found + x if self.shortcut else found
+        return (found, wide) if self.seen else (found,)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("seen", [False, True])
+def test_convolutions_of_each_channel_are_done_by_the_one_before(stride, bias, seen, monkeypatch):
+    tp.manual_seed(0)
+    follow, found = convolution_regions._Builder._follow, []
+
+    def noted(self, *arguments):
+        place, posts, depthwise = follow(self, *arguments)
+        found.append(len(depthwise))
+        return place, posts, depthwise
+
+    monkeypatch.setattr(convolution_regions._Builder, "_follow", noted)
+    network = Inverted(stride, bias, seen).eval()
+    compiled = tp.compile(network.forward)
+    with tp.no_grad():
+        for _ in range(3):
+            x = tp.randn(2, 16, 97, 96)  # what lies between must not fit into the caches
+            for a, b in zip(network(x), compiled(x), strict=True):
+                assert float((a - b).abs().max()) < 1e-5 * float(a.abs().max())
+    assert fused(compiled)
+    assert (3 in found) == (not seen)
 
 
 def block():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast as typed
 
 from ...device.dtypes import BOOL, COMPLEX, INTEGER, DType, Number, result_dtype
 from ...device.scalars import fitting
-from ...dispatch.op_registry import Spec, composite, handle, primitive
+from ...dispatch.op_registry import Spec, composite, defined_by, handle, primitive
 from ...dispatch.out_variants import exact_out
+from ...dispatch.state import dispatch_state
 from ...tensor.base import TensorBase
 from ...tensor.mirrors import conjugated
 from ..rules import cast, check_tensor, elementwise, with_former_order
@@ -192,7 +193,7 @@ def _refuse_bool(input: Tensor, name: str, what: str) -> None:
         )
 
 
-@composite()
+@composite(view=True)
 def positive(input: Tensor) -> Tensor:
     """Return `input`.
 
@@ -271,9 +272,23 @@ _DIVIDE = handle("div")
 _EQ = handle("eq")
 
 
-@primitive("input", pointwise=True, inplace=True)
-def conj_physical(input: Tensor) -> Spec:
-    """Return a new tensor with the complex conjugate of each element.
+@primitive("input", pointwise=True, inplace=True, name="conj_physical", method=False)
+def conjugate_copy(input: Tensor) -> Spec:
+    """Return a new tensor with the complex conjugate of each element; what :func:`conj_physical` calls.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.zeros(1, dtype=tp.complex64).copy_(tp.tensor([1 + 2j])).conj_physical_()
+    tensor([1.-2.j])
+    """
+    check_tensor(input, "conj_physical")
+    return elementwise("conj_physical", input)
+
+
+@defined_by(conjugate_copy)
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Return a new tensor with the complex conjugate of each element; a real tensor is returned as it is.
 
     Examples
     --------
@@ -281,8 +296,14 @@ def conj_physical(input: Tensor) -> Spec:
     >>> tp.conj_physical(tp.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
+    if out is not None:
+        call: Any = conjugate_copy
+        return typed("Tensor", call(input, out=out))
     check_tensor(input, "conj_physical")
-    return elementwise("conj_physical", input)
+    return conjugate_copy(input) if input._key.dtype.category == COMPLEX else input
+
+
+dispatch_state.add_method("conj_physical", conj_physical)
 
 
 @composite(reads_layout=True)  # of whose memory it is the conjugate
@@ -308,4 +329,4 @@ negative = neg
 subtract = sub
 
 
-exact_out(abs, sgn, conj_physical, neg, sign)
+exact_out(abs, sgn, conjugate_copy, neg, sign)

@@ -118,7 +118,11 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     tensor([1, 3])
     """
     check_tensor(input, "select")
-    shape = input._shape
+    return at(input, *select_position(input._shape, dim, index))
+
+
+def select_position(shape: Shape, dim: int, index: int) -> tuple[int, int]:
+    """Return the canonical dimension and position of :func:`select`."""
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     dim = normalize_dim(dim, len(shape), "select")
@@ -129,7 +133,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
             f"select(): index {position} out of range for tensor of size {list(shape)} at dimension "
             f"{dim}"
         )
-    return at(input, dim, position + size if position < 0 else position)
+    return dim, position + size if position < 0 else position
 
 
 def _index(value: Any, op: str, name: str) -> int:

@@ -16,15 +16,9 @@ from ...dispatch.out_variants import exact_out
 from ..copying import in_place_of
 from ..rules import check_tensor, number
 from ..sorting.searching import searchsorted
-from .random import (
-    _fresh,
-    check_deviation,
-    check_range,
-    integer_numbers,
-    normal_numbers,
-    significand_bits,
-    uniform_numbers,
-)
+from .numbers import bernoulli_numbers, integer_numbers, normal_numbers, uniform_numbers
+from .random import _fresh, check_deviation, check_range
+from .words import significand_bits
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -226,13 +220,7 @@ def bernoulli_fill(
     """
     source = _source(input, generator, "bernoulli_", whole=True)
     chance = _chance(p, "bernoulli_")
-    wide = chance if getattr(chance, "dtype", None) is float64 else input
-    return (_uniform_like(input, wide, source) < chance).to(input.dtype)
-
-
-def _uniform_like(input: Any, precise: Any, source: Generator) -> Any:
-    dtype = float64 if precise._key.dtype is float64 else float32
-    return uniform_numbers(input._shape, dtype, input._key.device, source)
+    return bernoulli_numbers(chance, input._shape, input.dtype, input.device, source)
 
 
 def _chance(p: Any, name: str) -> Any:
@@ -280,7 +268,8 @@ def bernoulli(
     """
     source = _source(input, generator, "bernoulli", whole=p is not None)
     chance = _chance(input if p is None else p, "bernoulli")
-    return in_place_of((_uniform(input, source) < chance).to(input.dtype), input)
+    drawn = bernoulli_numbers(chance, input._shape, input.dtype, input.device, source)
+    return in_place_of(drawn, input)
 
 
 @composite()

@@ -1,9 +1,4 @@
-"""Random numbers.
-
-One primitive gives random bits by counter; everything else is arithmetic on them, so a seed gives
-the same integers and uniform numbers on every device, and normal ones up to the rounding of
-logarithm and cosine.
-"""
+"""Random tensors of given sizes."""
 
 from __future__ import annotations
 
@@ -18,183 +13,24 @@ from ...device.dtypes import (
     FLOATING,
     DType,
     Number,
-    bfloat16,
-    float16,
-    float32,
-    float64,
     iinfo,
     int64,
 )
 from ...device.generator import Generator, chosen_generator
-from ...dispatch.execution import kernel_of
-from ...dispatch.keys import dispatch_key
-from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.op_registry import composite
 from ...dispatch.out_variants import cast_error
-from ...dispatch.state import dispatch_state
-from ...tensor.base import TensorBase, new_tensor
+from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, as_shape, broadcast_shapes, check_sizes
 from ..copying import in_place_of
 from ..creation import creation
-from ..creation.creation import empty
 from ..rules import number
+from .numbers import integer_numbers, normal_numbers, uniform_numbers
+from .words import bits
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
 
-__all__ = ["normal", "philox_bits", "rand", "randint", "randn", "randperm"]
-
-
-# How many bits of a uniform number an element's significand holds; at most a word's.
-_BITS = {float32: 24, float16: 11, bfloat16: 8}
-
-
-def significand_bits(dtype: DType) -> int:
-    """Return how many bits of a uniform number an element holds.
-
-    Raises
-    ------
-    NotImplementedError
-        For floats of eight bits.
-    """
-    if dtype not in _BITS:
-        raise NotImplementedError(f"no random numbers are made in {dtype.name}; convert with .to()")
-    return _BITS[dtype]
-
-
-@primitive("shape, seed, offset", random=True, method=False)
-def philox_bits(shape: Shape, seed: int, offset: int, device: Device) -> Spec:
-    """Return random 32-bit words as int64, from 0 to 2³² - 1, by counter.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        The sizes. The element at place *i*, row by row, is word *i* mod 4 of Philox 4x32-10 with
-        the key `seed` and the counter `offset` + *i* // 4 (lower words first).
-    seed, offset : int
-        Key (64 bits) and first counter.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.ops.philox_bits((4,), 0, 0, tp.device("cpu"))
-    tensor([1713891541, 3781805453, 3159862348, 2600524760])
-    """
-    return Spec((shape, seed, offset), shape, int64, key=int64, device=device)
-
-
-def bits(shape: Shape, device: Device, generator: Generator) -> Any:
-    """Return the next random words of a generator."""
-    seed, offset = generator.take(math.prod(shape))
-    key = dispatch_key(device, int64)
-    if dispatch_state.layers_active or dispatch_state.verify or key.is_meta:
-        return philox_bits(shape, seed, offset, device)
-    # What the call would come to: there is nothing to record, convert or look up.
-    op = philox_bits.op  # type: ignore[attr-defined]
-    output = new_tensor(kernel_of(op, key)(shape, seed, offset), key, shape)
-    if dispatch_state.inference:
-        dispatch_state.gradient.mark_if_inference(output)
-    return output
-
-
-# More numbers than these are made in pieces, as what they are made of takes several times their memory.
-_PIECE = 1 << 22
-
-
-def _in_pieces(
-    function: Any, shape: Shape, dtype: DType, device: Device, generator: Generator
-) -> Any:
-    count = math.prod(shape)
-    result = empty((count,), dtype=dtype, device=device)
-    for start in range(0, count, _PIECE):
-        size = min(_PIECE, count - start)
-        result[start : start + size] = function((size,), dtype, device, generator)
-    return result.reshape(shape)
-
-
-def uniform_numbers(shape: Shape, dtype: DType, device: Device, generator: Generator) -> Any:
-    """Return numbers from 0 to below 1, on the grid that `dtype` represents throughout."""
-    if math.prod(shape) > _PIECE:
-        return _in_pieces(uniform_numbers, shape, dtype, device, generator)
-    if dtype is float64:
-        high = bits(shape, device, generator) * (1 << 21)
-        low = bits(shape, device, generator) >> 11
-        return (high + low).to(float64) * 2.0**-53
-    significand_bits(dtype)
-    return uniform_of_words(bits(shape, device, generator), dtype)
-
-
-# What is made of random words are ops, so that calls of the same shape replay them.
-
-
-@composite(method=False)
-def uniform_of_words(words: Tensor, dtype: DType) -> Tensor:
-    """Return numbers from 0 to below 1, each of as many bits of a random word as `dtype` holds.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.ops.uniform_of_words(tp.tensor([1 << 31]), tp.float32)
-    tensor([0.5000])
-    """
-    kept = significand_bits(dtype)
-    return ((words >> (32 - kept)).to(float32) * 2.0**-kept).to(dtype)
-
-
-@composite(method=False)
-def normal_of_words(radius: Tensor, angle: Tensor, dtype: DType) -> Tensor:
-    """Return normal numbers of pairs of random words (Box and Muller 1958).
-
-    All 32 bits count in the radius: they decide how far out the tails reach.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.ops.normal_of_words(tp.tensor([(1 << 31) - 1]), tp.tensor([0]), tp.float32)
-    tensor([1.1774])
-    """
-    first: Any = (radius + 1).to(float32) * 2.0**-32
-    second: Any = (angle >> 8).to(float32) * 2.0**-24
-    return _box_muller(first, second).to(dtype)
-
-
-def _box_muller(radius: Any, angle: Any) -> Any:
-    return (radius.log() * -2.0).sqrt() * (angle * (2.0 * math.pi)).cos()
-
-
-def normal_numbers(shape: Shape, dtype: DType, device: Device, generator: Generator) -> Any:
-    """Return numbers of the standard normal distribution (Box and Muller 1958)."""
-    if math.prod(shape) > _PIECE:
-        return _in_pieces(normal_numbers, shape, dtype, device, generator)
-    if dtype is float64:
-        radius = 1.0 - uniform_numbers(shape, float64, device, generator)
-        return _box_muller(radius, uniform_numbers(shape, float64, device, generator))
-    radius = bits(shape, device, generator)
-    return normal_of_words(radius, bits(shape, device, generator), dtype)
-
-
-def integer_numbers(
-    shape: Shape, low: int, high: int, dtype: DType, device: Device, generator: Generator
-) -> Any:
-    """Return whole numbers from `low` to `high` - 1 as `dtype`."""
-    span = high - low
-    if span <= 1 << 16:
-        numbers = (bits(shape, device, generator) * span) >> 32
-    else:
-        upper = bits(shape, device, generator)
-        lower = bits(shape, device, generator)
-        if span <= 1 << 63:
-            numbers = (upper & 0x7FFFFFFF) * (1 << 32) + lower
-            if span < 1 << 63:
-                numbers = numbers % span
-        else:
-            # 64 bits, which wrap around into the sign as C's integers do.
-            numbers = ((upper ^ 0x80000000) - 0x80000000) * (1 << 32) + lower
-            if span < 1 << 64:
-                limit = span - (1 << 64)
-                numbers = ((numbers < limit) | (numbers >= 0)).to(int64) * numbers + (
-                    (numbers >= limit) & (numbers < 0)
-                ).to(int64) * (numbers - limit)
-    return (numbers + low if low else numbers).to(dtype)
+__all__ = ["normal", "rand", "randint", "randn", "randperm"]
 
 
 def _floating(dtype: DType, name: str) -> DType:

@@ -11,7 +11,8 @@ from ...device.generator import Generator, chosen_generator
 from ...dispatch.op_registry import composite
 from ...tensor.shapes import Shape
 from ..creation.creation_like import called, made_like
-from .random import _floating, _fresh, normal_numbers, randint, uniform_numbers
+from .numbers import normal_numbers, uniform_numbers
+from .random import _floating, _fresh, randint
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor

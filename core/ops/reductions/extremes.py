@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
 from ...device.dtypes import bool_, uint8
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
 
 __all__ = ["max", "min"]
-
-_MAXIMUM = handle("maximum")
-_MINIMUM = handle("minimum")
 
 
 def pick(input: Tensor, dim: int, positions: Tensor, keepdim: bool) -> tuple[Tensor, Tensor]:
@@ -45,17 +43,22 @@ def _split_arguments(
     return other, dim, keepdim
 
 
-def _canonical_max(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    check_tensor(input, "max")
-    other, dim, keepdim = _split_arguments("max", dim, keepdim, other)
-    if other is not None:
-        return Delegated.to(_MAXIMUM.call, input, other)
-    if dim is None:
-        return Delegated.to(amax, input)
-    dim = normalize_dim(dim, len(input._shape), "max")
-    if 0 in input._shape:
-        check_not_empty(input, (dim,), "max")
-    return input, dim, bool(keepdim)
+def _rule(name: str, of_all: Callable[[Tensor], Tensor], of_two: Any) -> Callable[..., Any]:
+    """Return the rule of max or min, whose other two forms are the ops `of_all` and `of_two`."""
+
+    def canonical(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+        check_tensor(input, name)
+        other, dim, keepdim = _split_arguments(name, dim, keepdim, other)
+        if other is not None:
+            return Delegated.to(of_two.call, input, other)
+        if dim is None:
+            return Delegated.to(of_all, input)
+        dim = normalize_dim(dim, len(input._shape), name)
+        if 0 in input._shape:
+            check_not_empty(input, (dim,), name)
+        return input, dim, bool(keepdim)
+
+    return canonical
 
 
 @overload
@@ -68,7 +71,7 @@ def max(input: Tensor, dim: Tensor) -> Tensor: ...
 def max(input: Tensor, *, other: Tensor) -> Tensor: ...
 @composite(
     "input, dim, keepdim",
-    rule=_canonical_max,
+    rule=_rule("max", amax, handle("maximum")),
     outputs=results.max,
     delegates="amax that of all elements, maximum that of two tensors",
 )
@@ -103,19 +106,6 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     return results.max(*pick(input, dim, argmax(ordered, dim, True), keepdim))
 
 
-def _canonical_min(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
-    check_tensor(input, "min")
-    other, dim, keepdim = _split_arguments("min", dim, keepdim, other)
-    if other is not None:
-        return Delegated.to(_MINIMUM.call, input, other)
-    if dim is None:
-        return Delegated.to(amin, input)
-    dim = normalize_dim(dim, len(input._shape), "min")
-    if 0 in input._shape:
-        check_not_empty(input, (dim,), "min")
-    return input, dim, bool(keepdim)
-
-
 @overload
 def min(input: Tensor) -> Tensor: ...
 @overload
@@ -126,7 +116,7 @@ def min(input: Tensor, dim: Tensor) -> Tensor: ...
 def min(input: Tensor, *, other: Tensor) -> Tensor: ...
 @composite(
     "input, dim, keepdim",
-    rule=_canonical_min,
+    rule=_rule("min", amin, handle("minimum")),
     outputs=results.min,
     delegates="amin that of all elements, minimum that of two tensors",
 )

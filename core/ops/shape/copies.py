@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...dispatch import op_registry
-from ...tensor.layout import contiguous_format
 from ...tensor.shapes import normalize_dim
-from ..copying import clone
+from ..copying import copied
 from ..indexing.indexing import select
 from ..rules import check_tensor
 from ..strided import as_strided, diagonal, unfold, view_as_complex, view_as_real
@@ -49,7 +48,7 @@ def _written(name: str, result: Any, out: Any, exact: bool = True) -> Any:
     several = isinstance(result, tuple)
     parts = result if several else (result,)
     if out is None:
-        copies = tuple([clone(part, memory_format=contiguous_format) for part in parts])
+        copies = tuple([copied(part) for part in parts])
         return copies if several else copies[0]
     targets = tuple(out) if several else (out,)
     if len(targets) != len(parts):

@@ -214,7 +214,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshaped(input, (*shape[:first], merged, *shape[last + 1 :]))
 
 
-@composite(view=True, reads_layout=True)
+@composite(view=True, layout=True, reads_layout=True)
 def ravel(input: Tensor) -> Tensor:
     """Return the elements of `input` in one dimension, one after the other in memory.
 

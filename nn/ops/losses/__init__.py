@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from . import classification, ctc as ctc, margin as margin, regression as regression
+from . import classification, ctc, margin, regression
 
-DERIVATIVES = [*classification.DERIVATIVES, *regression.DERIVATIVES]
+DERIVATIVES = [
+    *classification.DERIVATIVES,
+    *ctc.DERIVATIVES,
+    *margin.DERIVATIVES,
+    *regression.DERIVATIVES,
+]

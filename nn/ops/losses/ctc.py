@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
+from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import INTEGER, bfloat16, float16, float32, int64
-from tensorplug.core.dispatch.op_registry import composite
+from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import arange, cat, full_like, stack, where
 from tensorplug.core.tensor.creation import tensor as make_tensor
+from tensorplug.core.tensor.shapes import Shape
 
-from .declaration import check_tensors, reduced
+from .._gradients import gradients
+from .declaration import check_gradient, check_tensors, reduced
 
 # Stands for the logarithm of zero: minus infinity would make gradients NaN.
 _NEVER = -1e30
@@ -19,7 +23,49 @@ _NEVER = -1e30
 Lengths = Tensor | Sequence[int]
 
 
-@composite(method=False)
+def _canonical_ctc(
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Lengths,
+    target_lengths: Lengths,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Any:
+    check_tensors("ctc_loss", log_probs=log_probs, targets=targets)
+    if log_probs.ndim == 2:
+        losses = ctc_loss(
+            log_probs.unsqueeze(1),
+            targets,
+            input_lengths,
+            target_lengths,
+            blank,
+            reduction,
+            zero_infinity,
+        )
+        return Delegated(losses.reshape(()))
+    if log_probs.ndim != 3:
+        raise RuntimeError(
+            f"ctc_loss(): expected log_probs of 2 or 3 dimensions, got {list(log_probs.shape)}"
+        )
+    steps, n, classes = log_probs.shape
+    if not 0 <= blank < classes:
+        raise RuntimeError(f"blank must be in label range, got {blank} of {classes} labels")
+    inputs = _lengths(input_lengths, n, "input_lengths")
+    outputs = _lengths(target_lengths, n, "target_lengths")
+    if max(inputs, default=0) > steps:
+        raise RuntimeError(
+            f"Expected input_lengths to have value at most {steps}, but got value {max(inputs)}"
+        )
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(
+            f"ctc_loss(): {reduction} is not a valid value for reduction: none, mean, sum"
+        )
+    labels = _padded_labels(targets, outputs, blank, log_probs.device)
+    return log_probs, labels, inputs, outputs, blank, reduction, bool(zero_infinity)
+
+
+@composite(rule=_canonical_ctc, method=False)
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -55,38 +101,70 @@ def ctc_loss(
     -----
     Half precision is computed in float32.
     """
-    check_tensors("ctc_loss", log_probs=log_probs, targets=targets)
-    batched = log_probs.ndim == 3
-    lp: Any = log_probs if batched else log_probs.unsqueeze(1)
-    if lp.ndim != 3:
-        raise RuntimeError(
-            f"ctc_loss(): expected log_probs of 2 or 3 dimensions, got {list(log_probs.shape)}"
-        )
-    steps, n, classes = lp.shape
-    if not 0 <= blank < classes:
-        raise RuntimeError(f"blank must be in label range, got {blank} of {classes} labels")
-    inputs = _lengths(input_lengths, n, "input_lengths")
-    outputs = _lengths(target_lengths, n, "target_lengths")
-    if max(inputs, default=0) > steps:
-        raise RuntimeError(
-            f"Expected input_lengths to have value at most {steps}, but got value {max(inputs)}"
-        )
-    labels = _padded_labels(targets, outputs, blank, lp.device)
-    dtype = lp.dtype
-    if dtype is float16 or dtype is bfloat16:
-        lp = lp.to(float32)
-    losses = _negative_log_likelihood(lp, labels, inputs, outputs, blank)
+    inputs: Any = input_lengths
+    outputs: Any = target_lengths
+    dtype = log_probs.dtype
+    lp = log_probs.to(float32) if dtype is float16 or dtype is bfloat16 else log_probs
+    losses = _negative_log_likelihood(lp, targets, inputs, outputs, blank)
     impossible = losses.detach() > -_NEVER / 2
     losses = where(impossible, 0.0 if zero_infinity else float("inf"), losses)
     if reduction == "mean":
         sizes = make_tensor([max(s, 1) for s in outputs], dtype=lp.dtype, device=lp.device)
-        return (losses / sizes).mean().to(dtype)
-    if not batched and reduction == "none":
-        return losses.reshape(()).to(dtype)
-    return reduced(losses, reduction, "ctc_loss").to(dtype)
+        result: Tensor = (losses / sizes).mean().to(dtype)
+    else:
+        result = reduced(losses, reduction, "ctc_loss").to(dtype)
+    return result
 
 
-def _lengths(lengths: Any, n: int, name: str) -> list[int]:
+def _check_gradient(
+    grad_output: Any,
+    log_probs: Any,
+    targets: Any,
+    inputs: Any,
+    outputs: Any,
+    blank: int,
+    *rest: Any,
+) -> None:
+    _canonical_ctc(log_probs, targets, inputs, outputs, blank, rest[0])
+    check_gradient(grad_output, log_probs._shape[1:2], rest[0])
+
+
+@composite(
+    shapes="grad_output(*R), log_probs(T, N, C), targets:int64(N, S)",
+    rule=_check_gradient,
+    method=False,
+)
+def ctc_loss_backward(
+    grad_output: Tensor,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Shape,
+    target_lengths: Shape,
+    blank: int,
+    reduction: str,
+    zero_infinity: bool,
+) -> Tensor:
+    """Return the gradient of :func:`ctc_loss`'s log probabilities; of what is impossible it is zero.
+
+    Parameters
+    ----------
+    grad_output : Tensor
+        (N,), or of no dimensions if the losses were reduced.
+    log_probs : Tensor
+        (T, N, C).
+    targets : Tensor
+        int64, (N, S).
+    input_lengths, target_lengths : tuple of int
+        One of each per sample.
+    blank, reduction, zero_infinity
+        As of :func:`ctc_loss`.
+    """
+    arguments = (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+    result: Tensor = gradients(ctc_loss, grad_output, arguments, 0)[0]
+    return result
+
+
+def _lengths(lengths: Any, n: int, name: str) -> tuple[int, ...]:
     if isinstance(lengths, Tensor) and lengths.dtype.category > INTEGER:
         raise RuntimeError(f"{name} must be integral, got {lengths.dtype}")
     values = lengths.reshape(-1).tolist() if isinstance(lengths, Tensor) else list(lengths)
@@ -94,10 +172,10 @@ def _lengths(lengths: Any, n: int, name: str) -> list[int]:
         raise RuntimeError(f"{name} must be of size batch_size ({n}), got {len(values)}")
     if any(value < 0 for value in values):
         raise RuntimeError(f"{name} must not be negative, got {values}")
-    return [int(value) for value in values]
+    return tuple([index(value) for value in values])
 
 
-def _padded_labels(targets: Any, lengths: list[int], blank: int, device: Any) -> Any:
+def _padded_labels(targets: Any, lengths: tuple[int, ...], blank: int, device: Any) -> Any:
     """Return labels as (N, longest)."""
     longest = max(lengths, default=0)
     targets = targets.to(int64)
@@ -121,7 +199,7 @@ def _padded_labels(targets: Any, lengths: list[int], blank: int, device: Any) ->
 
 
 def _negative_log_likelihood(
-    lp: Any, labels: Any, inputs: list[int], outputs: list[int], blank: int
+    lp: Any, labels: Any, inputs: tuple[int, ...], outputs: tuple[int, ...], blank: int
 ) -> Any:
     steps, n, _ = lp.shape
     longest = labels.shape[1]
@@ -153,3 +231,20 @@ def _negative_log_likelihood(
     started = lengths.reshape(-1) > 0
     nothing = where(ends.reshape(-1) == 0, 0.0, -_NEVER)
     return where(started, -total, nothing)
+
+
+def _gradient(
+    g: Any,
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Shape,
+    target_lengths: Shape,
+    blank: int,
+    reduction: str,
+    zero_infinity: bool,
+) -> Any:
+    lengths = (input_lengths, target_lengths)
+    return ctc_loss_backward(g, log_probs, targets, *lengths, blank, reduction, zero_infinity)
+
+
+DERIVATIVES = [derivative("ctc_loss", log_probs=_gradient)]

@@ -87,6 +87,15 @@ def check_reduction(reduction: str) -> None:
         raise ValueError(f"{reduction} is not a valid value for reduction: none, mean, sum")
 
 
+def check_gradient(grad_output: Any, shape: tuple[int, ...], reduction: str) -> None:
+    """Raise RuntimeError for what is no gradient of losses of a shape, reduced."""
+    if grad_output._shape != (shape if reduction == "none" else ()):
+        raise RuntimeError(
+            f"a gradient of shape {list(grad_output.shape)} is not of losses of shape {list(shape)} with "
+            f"reduction {reduction!r}"
+        )
+
+
 def reduced(losses: Any, reduction: str, name: str) -> Any:
     """Return the mean of losses, their sum, or the losses as they are."""
     if reduction == "mean":

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.autograd import no_grad
+from tensorplug.autograd import derivative, no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import INTEGER, int64, scalar_type
 from tensorplug.core.device.scalars import Real
 from tensorplug.core.dispatch.op_registry import composite
-from tensorplug.core.ops import arange, minimum, where, zeros
+from tensorplug.core.ops import arange, minimum, relu, where, zeros
 from tensorplug.core.tensor.predicates import result_type
 from tensorplug.core.tensor.shapes import normalize_dim
 
+from .._gradients import gradients
 from ..activation import logsigmoid
-from .declaration import check_reduction, check_tensors, loss, reduced
+from .declaration import check_gradient, check_reduction, check_tensors, loss, reduced
 
 
 def _canonical_cosine_similarity(
@@ -218,7 +219,7 @@ def multi_margin_loss(
     scores = input.reshape(1, -1) if input.ndim < 2 else input
     n, classes = scores.shape
     index = target.reshape(n, 1)
-    terms = (margin - scores.gather(1, index) + scores).clamp(min=0)
+    terms = relu(margin - scores.gather(1, index) + scores)
     if p == 2:
         terms = terms * terms
     if weight is not None:
@@ -227,6 +228,27 @@ def multi_margin_loss(
     losses = where(others, terms, 0.0).sum(1) / classes
     losses = losses.reshape(target.shape) if input.ndim < 2 else losses
     return reduced(losses, reduction, "multi_margin_loss")
+
+
+def _check_multi_margin_gradient(grad_output: Any, input: Any, target: Any, *options: Any) -> None:
+    _check_multi_margin(input, target, *options)
+    check_gradient(grad_output, target._shape, options[-1])
+
+
+@composite(shapes="grad_output(*R)", rule=_check_multi_margin_gradient, method=False)
+def multi_margin_loss_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    target: Tensor,
+    p: int,
+    margin: Real,
+    weight: Tensor | None,
+    reduction: str,
+) -> Tensor:
+    """Return the gradient of :func:`multi_margin_loss`'s input."""
+    arguments = (input, target, p, margin, weight, reduction)
+    result: Tensor = gradients(multi_margin_loss, grad_output, arguments, 0)[0]
+    return result
 
 
 def _check_multilabel_margin(input: Any, target: Any, reduction: str) -> None:
@@ -271,11 +293,26 @@ def multilabel_margin_loss(
     index = where(valid, labels, 0)
     marks = zeros(n, classes, dtype=int64, device=input.device)
     other = marks.scatter_add(1, index, valid.to(int64)) == 0
-    terms = (1 - scores.gather(1, index).unsqueeze(2) + scores.unsqueeze(1)).clamp(min=0)
+    terms = relu(1 - scores.gather(1, index).unsqueeze(2) + scores.unsqueeze(1))
     counted = valid.unsqueeze(2).logical_and(other.unsqueeze(1))
     losses = where(counted, terms, 0.0).sum((1, 2)) / classes
     losses = losses.reshape(()) if input.ndim < 2 else losses
     return reduced(losses, reduction, "multilabel_margin_loss")
+
+
+def _check_multilabel_gradient(grad_output: Any, input: Any, target: Any, reduction: str) -> None:
+    _check_multilabel_margin(input, target, reduction)
+    check_gradient(grad_output, input._shape[:-1], reduction)
+
+
+@composite(shapes="grad_output(*R)", rule=_check_multilabel_gradient, method=False)
+def multilabel_margin_loss_backward(
+    grad_output: Tensor, input: Tensor, target: Tensor, reduction: str
+) -> Tensor:
+    """Return the gradient of :func:`multilabel_margin_loss`'s input."""
+    arguments = (input, target, reduction)
+    result: Tensor = gradients(multilabel_margin_loss, grad_output, arguments, 0)[0]
+    return result
 
 
 def _check_multilabel_soft_margin(input: Any, *_: Any) -> None:
@@ -455,3 +492,22 @@ def triplet_margin_with_distance_loss(
     return _triplet(
         anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction
     )
+
+
+DERIVATIVES = [
+    derivative(
+        "multi_margin_loss",
+        input=lambda g, input, target, p, margin, weight, reduction: multi_margin_loss_backward(
+            g, input, target, p, margin, weight, reduction
+        ),
+        weight=lambda g, input, target, p, margin, weight, reduction: gradients(
+            multi_margin_loss, g, (input, target, p, margin, weight, reduction), 4
+        )[0],
+    ),
+    derivative(
+        "multilabel_margin_loss",
+        input=lambda g, input, target, reduction: multilabel_margin_loss_backward(
+            g, input, target, reduction
+        ),
+    ),
+]

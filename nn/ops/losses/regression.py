@@ -10,10 +10,12 @@ from typing import Any
 from tensorplug.autograd import derivative, no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import finfo
+from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.errors import warn
 from tensorplug.core.ops import broadcast_tensors, full_like, where, xlogy
+from tensorplug.core.tensor.shapes import broadcast_shapes
 
-from .declaration import check_tensors, loss, reduced
+from .declaration import check_gradient, check_reduction, check_tensors, loss, reduced
 
 
 def _broadcast(input: Any, target: Any, *options: Any, name: str) -> Any:
@@ -38,12 +40,17 @@ def _checked(name: str) -> Callable[..., Any]:
 def _check_smooth_l1(input: Any, target: Any, reduction: str, beta: float) -> Any:
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    check_reduction(reduction)
     return _broadcast(input, target, reduction, beta, name="smooth_l1_loss")
 
 
 def _check_huber(input: Any, target: Any, reduction: str, delta: float, weight: Any) -> Any:
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    check_reduction(reduction)
+    shape = broadcast_shapes(input._shape, target._shape)
+    if weight is not None and weight._shape != shape:
+        raise ValueError("huber_loss(): Inputs and weight must have the same size.")
     return _broadcast(input, target, reduction, delta, weight, name="huber_loss")
 
 
@@ -121,6 +128,13 @@ def l1_loss(
     return _weighted_mean((input - target).abs(), weight, reduction, "l1_loss")
 
 
+def _check_gradient(
+    grad_output: Any, input: Any, target: Any, reduction: str, bound: float
+) -> None:
+    check_reduction(reduction)
+    check_gradient(grad_output, input._shape, reduction)
+
+
 def _capped(difference: Any, bound: float) -> Any:
     """Return the differences, of which none is farther from zero than `bound`."""
     bound = min(bound, finfo(difference.dtype).max)
@@ -135,16 +149,6 @@ def _huber(difference: Any, delta: float) -> Any:
 def _each(g: Any, difference: Any, reduction: str) -> Any:
     """Return the gradient of each element's loss."""
     return g / difference.numel() if reduction == "mean" else g
-
-
-def _smooth_l1_gradient(g: Any, difference: Any, reduction: str, beta: float) -> Any:
-    slope = _capped(difference, beta) / beta if beta else difference.sign()
-    return slope * _each(g, difference, reduction)
-
-
-def _huber_gradient(g: Any, difference: Any, reduction: str, delta: float, weight: Any) -> Any:
-    slope = _capped(difference, delta) * _each(g, difference, reduction)
-    return slope if weight is None else slope * weight
 
 
 @loss("input, target, reduction, beta", _check_smooth_l1)
@@ -187,10 +191,27 @@ def huber_loss(
     """
     losses = _huber(input - target, delta)
     if weight is not None:
-        if tuple(weight.shape) != tuple(losses.shape):
-            raise ValueError("huber_loss(): Inputs and weight must have the same size.")
         losses = losses * weight  # torch takes the plain mean here
     return reduced(losses, reduction, "huber_loss")
+
+
+@composite(shapes="grad_output(*R), input(*S), target(*S)", rule=_check_gradient, method=False)
+def smooth_l1_loss_backward(
+    grad_output: Tensor, input: Tensor, target: Tensor, reduction: str, beta: float
+) -> Tensor:
+    """Return the gradient of :func:`smooth_l1_loss`'s input; that of its target is the opposite."""
+    difference = input - target
+    slope = _capped(difference, beta) / beta if beta else difference.sign()
+    return slope * _each(grad_output, difference, reduction)
+
+
+@composite(shapes="grad_output(*R), input(*S), target(*S)", rule=_check_gradient, method=False)
+def huber_loss_backward(
+    grad_output: Tensor, input: Tensor, target: Tensor, reduction: str, delta: float
+) -> Tensor:
+    """Return the gradient of :func:`huber_loss`'s input, without weights; its target's is the opposite."""
+    difference = input - target
+    return _capped(difference, delta) * _each(grad_output, difference, reduction)
 
 
 @loss("input, target, reduction, log_target", _check_kl_div)
@@ -316,23 +337,30 @@ def gaussian_nll_loss(
     return reduced(losses, reduction, "gaussian_nll_loss")
 
 
+def _huber_gradient(
+    g: Any, input: Any, target: Any, reduction: str, delta: float, weight: Any
+) -> Any:
+    slope = huber_loss_backward(g, input, target, reduction, delta)
+    return slope if weight is None else slope * weight
+
+
 DERIVATIVES = [
     derivative(
         "smooth_l1_loss",
-        input=lambda g, input, target, reduction, beta: _smooth_l1_gradient(
-            g, input - target, reduction, beta
+        input=lambda g, input, target, reduction, beta: smooth_l1_loss_backward(
+            g, input, target, reduction, beta
         ),
         target=lambda g, input, target, reduction, beta: (
-            -_smooth_l1_gradient(g, input - target, reduction, beta)
+            -smooth_l1_loss_backward(g, input, target, reduction, beta)
         ),
     ),
     derivative(
         "huber_loss",
         input=lambda g, input, target, reduction, delta, weight: _huber_gradient(
-            g, input - target, reduction, delta, weight
+            g, input, target, reduction, delta, weight
         ),
         target=lambda g, input, target, reduction, delta, weight: (
-            -_huber_gradient(g, input - target, reduction, delta, weight)
+            -_huber_gradient(g, input, target, reduction, delta, weight)
         ),
         weight=lambda g, input, target, reduction, delta: (
             _huber(input - target, delta) * _each(g, input, reduction)

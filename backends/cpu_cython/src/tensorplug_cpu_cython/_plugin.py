@@ -22,9 +22,12 @@ from tensorplug.plugin import (
 from . import allocator, cpu_features, library
 from ._dtypes import PRIORITY
 from .kernels import (
+    comparison,
+    complex,
     copying,
     creation,
     cumulative,
+    distances,
     fft,
     indexing,
     joining,
@@ -32,6 +35,7 @@ from .kernels import (
     masking,
     matmul,
     norms,
+    numeric,
     pointwise,
     pointwise_fused,
     random,
@@ -47,9 +51,12 @@ from .kernels import (
 from .pointwise_regions import PointwiseFuser
 
 FAMILIES = (
+    comparison,
+    complex,
     copying,
     creation,
     cumulative,
+    distances,
     fft,
     indexing,
     joining,
@@ -57,6 +64,7 @@ FAMILIES = (
     masking,
     matmul,
     norms,
+    numeric,
     pointwise,
     pointwise_fused,
     random,
@@ -90,6 +98,7 @@ def _of_networks() -> KernelTable:
         normalization,
         pooling,
         rnn,
+        upsampling,
         vision,
     )
 
@@ -105,6 +114,7 @@ def _of_networks() -> KernelTable:
             normalization,
             pooling,
             rnn,
+            upsampling,
             vision,
         )
     )

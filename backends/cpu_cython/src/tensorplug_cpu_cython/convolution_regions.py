@@ -1,6 +1,7 @@
 """Fuses networks of convolutions by oneDNN: arrays stay in its layouts, weights are laid out once.
 
-Activations and sums with a shortcut are done by the convolution that they follow. Products are added up in
+Activations and sums with a shortcut are done by the convolution that they follow, so
+are convolutions of each channel by a 1×1 one before them. Products are added up in
 another order than by the kernels. oneDNN's functions take NaN for a number, so what has NaN or infinity in
 what goes in, or in weights, runs by the kernels.
 """
@@ -122,13 +123,7 @@ class _Builder:
         source, out = values[place], step.outputs[0]
         shape, result = tuple(program.arrays[place].shape), tuple(program.arrays[out].shape)
         if _is_convolution(step):
-            weight, bias, stride, padding, dilation, count = arguments[1:]
-            last, posts = self._follow(out, place)
-            values[last] = network.convolution(
-                source, shape, program.constant(weight.place),
-                None if bias is None else program.constant(bias.place),
-                result, tuple(stride), tuple(padding), tuple(dilation), count, posts,
-            )  # fmt: skip
+            self._convolve(step, source, shape, result)
         elif step.kernel is pooling_max.max_pool:
             kernel, stride, padding, dilation, _ = map(_tuple, arguments[1:])
             values[out] = network.pool(
@@ -146,10 +141,35 @@ class _Builder:
             assert found is not None
             values[out] = network.function(source, *found)
 
-    def _follow(self, out: int, source: int) -> tuple[int, list[_Post]]:
+    def _convolve(
+        self, step: FusionStep, source: int, shape: tuple[int, ...], result: tuple[int, ...]
+    ) -> None:
+        _, weight, bias, stride, padding, dilation, count = step.arguments
+        out, place, done = step.outputs[0], step.arguments[0].place, self.done.copy()
+        for with_depthwise in (True, False) if _is_pointwise(self.program, step) else (False,):
+            self.done = done.copy()
+            last, posts, more = self._follow(out, place, with_depthwise)
+            try:
+                self.values[last] = self.network.convolution(
+                    source, shape, self._constant(weight), self._constant(bias), result,
+                    tuple(stride), tuple(padding), tuple(dilation), count, posts, more,
+                )  # fmt: skip
+            except dnn.Unsupported:
+                if not more:
+                    raise
+            else:
+                return
+
+    def _constant(self, operand: Operand | None) -> Any:
+        return None if operand is None else self.program.constant(operand.place)
+
+    def _follow(
+        self, out: int, source: int, with_depthwise: bool
+    ) -> tuple[int, list[_Post], tuple[Any, ...]]:
         """Return what a convolution can do with its result, and the place of what comes of that."""
         program = self.program
         posts: list[_Post] = []
+        depthwise: tuple[Any, ...] = ()
         while out not in program.results and len(posts) < 6:
             users = program.users(out)
             if len(users) != 1 or users[0] not in self.inside:
@@ -158,7 +178,19 @@ class _Builder:
             found = _function(step)
             if found is not None:
                 posts.append((*found, 0, False))
-            elif step.op == _SUM:
+            elif (
+                with_depthwise
+                and not depthwise
+                and all([kind != dnn.ADD for kind, *_ in posts])
+                and _is_depthwise(program, step)
+            ):
+                depthwise = (
+                    self._constant(step.arguments[1]),
+                    self._constant(step.arguments[2]),
+                    step.arguments[3][0],
+                )
+                posts.append((dnn.DEPTHWISE, 0.0, 0.0, 0, False))
+            elif step.op == _SUM and not depthwise:
                 places = [operand.place for operand in step.arguments]
                 other = places[1] if places[0] == out else places[0]
                 if other == out or other not in self.values:
@@ -176,7 +208,7 @@ class _Builder:
                 break
             self.done.add(users[0])
             out = step.outputs[0]
-        return out, posts
+        return out, posts, depthwise
 
 
 def _tuple(value: Any) -> Any:
@@ -185,6 +217,26 @@ def _tuple(value: Any) -> Any:
 
 def _is_convolution(step: FusionStep) -> bool:
     return step.kernel is convolution.convolution
+
+
+def _is_pointwise(program: FusionProgram, step: FusionStep) -> bool:
+    """Return whether a convolution is 1×1, and of all channels."""
+    _, weight, _, stride, padding, _, count = step.arguments
+    plain = (*stride, *padding, count) == (1, 1, 0, 0, 1)
+    return plain and tuple(program.arrays[weight.place].shape[2:]) == (1, 1)
+
+
+def _is_depthwise(program: FusionProgram, step: FusionStep) -> bool:
+    """Return whether a step is a convolution of each channel that oneDNN can do with a 1×1 one."""
+    if not _is_convolution(step):
+        return False
+    _, weight, _, stride, padding, dilation, count = step.arguments
+    filters, *rest = program.arrays[weight.place].shape
+    return (
+        (filters, rest) == (count, [1, 3, 3])
+        and tuple(stride) in ((1, 1), (2, 2))
+        and (*padding, *dilation) == (1, 1, 1, 1)
+    )
 
 
 def _is_served(program: FusionProgram, number: int) -> bool:

@@ -28,6 +28,10 @@ cdef extern from "c/copying.h":
 cdef enum:
     GRAIN = 1 << 17, HOLD = 1 << 16, FEW = 16  # bytes, bytes, pieces
 
+# Orders of the dimensions of images, (N, C, *spatial), by how many they have: channels inside, and back.
+cdef dict INSIDE = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+cdef dict OUTSIDE = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
+
 
 cdef np.ndarray rows_of(np.ndarray array):
     """Return an array whose elements lie row by row."""
@@ -108,8 +112,29 @@ cdef np.ndarray joined(list arrays, int dim, int dims, const np.npy_intp *shape)
     return result
 
 
+cdef bint of_channels_last(list arrays) noexcept:
+    """Return whether torch takes all for images whose channels lie inside: by the order of their strides."""
+    cdef np.ndarray array
+    cdef Py_ssize_t reach, step
+    cdef int dims, d, k
+    for value in arrays:
+        array = <np.ndarray> value
+        dims = np.PyArray_NDIM(array)
+        if dims != 4 and dims != 5 or not np.PyArray_STRIDE(array, 1) or not np.PyArray_SIZE(array):
+            return False
+        reach = 0
+        for k in range(dims):
+            d = 1 if not k else 0 if k == dims - 1 else dims - k
+            step = np.PyArray_STRIDE(array, d)
+            # Where the last step is the first, the dimensions between have one element: either order is right.
+            if step < reach or not d and reach == np.PyArray_STRIDE(array, 1):
+                return False
+            reach = step * np.PyArray_DIM(array, d)
+    return True
+
+
 def cat(list tensors, int dim):
-    """Return arrays, equal in shape but for `dim`, joined along it."""
+    """Return arrays, equal in shape but for `dim`, joined along it: channels last where all are, else in rows."""
     cdef np.npy_intp shape[64]
     cdef np.ndarray array
     cdef list arrays = []
@@ -125,6 +150,9 @@ def cat(list tensors, int dim):
                 return numpy.concatenate(tensors, dim)
             shape[dim] += np.PyArray_DIM(array, dim)
         arrays.append(array)
+    if dims > 3 and of_channels_last(arrays):
+        arrays = [array.transpose(INSIDE[dims]) for array in arrays]
+        return cat(arrays, INSIDE[dims].index(dim)).transpose(OUTSIDE[dims])
     return joined(arrays, dim, dims, shape)
 
 
@@ -141,6 +169,8 @@ def stack(list tensors, int dim):
     shape[dim] = len(tensors)
     for k in range(1, len(tensors)):
         arrays.append(plain_array(tensors[k]))
+    if dim < dims and dims > 3 and of_channels_last(arrays):
+        return cat(arrays, dim).reshape([shape[d] for d in range(dims + 1)])
     return joined(arrays, dim, dims + 1, shape)
 
 

@@ -4,6 +4,7 @@ import numpy
 
 cimport numpy as np
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from . import pointwise
 from .indexing_gather import zeros
@@ -11,6 +12,7 @@ from .indexing_gather import zeros
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport threads_for
 from .types cimport TP_BF16, TP_F16, TP_F32, TP_I64, descriptors, type_of
+from .broadcasting cimport common_shape, is_of_shape
 from .indexing_gather cimport (
     GRAIN, TP_ADD, TP_PARTS, copied, kernels, merged, narrowed, positions, run_gather, run_scatter, separate, tp_indices,
     tp_scatter, width_of, zeros_of,
@@ -349,6 +351,58 @@ def chosen(input, mask):
             <const char *> np.PyArray_DATA(where), count, starts, threads,
         )
     return result
+
+
+cdef np.ndarray widened(np.ndarray array, int dims, const np.npy_intp *shape):
+    """Return an array of a shape that it broadcasts to, a copy unless it is of it already."""
+    cdef np.ndarray result
+    if is_of_shape(array, dims, shape):
+        return array
+    result = new_array(array.descr, dims, shape, NULL)
+    pointwise.copy(result, array, result)
+    return result
+
+
+def put_masked_kernel(fallback):
+    """Return the kernel of copies that hold the first elements of a source where a mask is True."""
+    def masked_scatter(input, mask, source):
+        cdef np.ndarray array = plain_array(input), where = plain_array(mask), values = plain_array(source)
+        cdef np.ndarray result
+        cdef np.npy_intp shape[64]
+        cdef int dims = common_shape(array, where, shape)
+        array, where = widened(array, dims, shape), widened(where, dims, shape)
+        if not np.PyArray_IS_C_CONTIGUOUS(where) or not np.PyArray_IS_C_CONTIGUOUS(values):
+            return fallback(input, mask, source)
+        result = copied(array)
+        if not put_at_mask(
+            <char *> np.PyArray_DATA(result), <const char *> np.PyArray_DATA(where),
+            <const char *> np.PyArray_DATA(values), np.PyArray_SIZE(array), np.PyArray_SIZE(values),
+            np.PyArray_ITEMSIZE(array),
+        ):
+            return fallback(input, mask, source)  # says what is wrong
+        return result
+
+    return masked_scatter
+
+
+cdef bint put_at_mask(
+    char *place, const char *mask, const char *value, Py_ssize_t count, Py_ssize_t left, size_t width
+) noexcept:
+    """Write values to the places where a mask is True; return whether there were enough of them."""
+    cdef Py_ssize_t i
+    for i in range(count):
+        if mask[i]:
+            if not left:
+                return False
+            if width == 4:  # whose copies the compiler then knows the length of
+                memcpy(place + i * 4, value, 4)
+            elif width == 8:
+                memcpy(place + i * 8, value, 8)
+            else:
+                memcpy(place + i * width, value, width)
+            value += width
+            left -= 1
+    return True
 
 
 # --- rows of a table -------------------------------------------------------------------------------

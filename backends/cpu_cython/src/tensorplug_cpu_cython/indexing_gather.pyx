@@ -72,7 +72,10 @@ cdef bint describe(
     cdef int dims = np.PyArray_NDIM(index), d
     cdef np.npy_intp none[64]
     cdef const np.npy_intp *strides
-    if dims == 0 or dims != np.PyArray_NDIM(data) or dims > 64:
+    if dims <= 1 and np.PyArray_NDIM(data) <= 1 and not (dims and np.PyArray_NDIM(data)):
+        describe_single(p, data, index, other, broadcast)
+        return True
+    if dims != np.PyArray_NDIM(data) or dims > 64:
         return False
     for d in range(dims):
         none[d] = 0
@@ -101,6 +104,29 @@ cdef bint describe(
     p.other_strides[1] = strides[dim]
     p.index_strides[1] = np.PyArray_STRIDE(index, dim)
     return True
+
+
+cdef void describe_single(
+    tp_indices *p, np.ndarray data, np.ndarray index, np.ndarray other, bint broadcast
+) noexcept:
+    """Describe gather and scatter where data or index has no dimension, which counts as one of size 1."""
+    cdef int place
+    for place in range(3):
+        p.count[place] = 1
+        p.data_strides[place] = p.other_strides[place] = p.index_strides[place] = 0
+    p.data = <char *> np.PyArray_DATA(data)
+    p.other = <char *> np.PyArray_DATA(other)
+    p.index = <const char *> np.PyArray_DATA(index)
+    p.size = np.PyArray_SIZE(data)
+    p.wrap = 0
+    p.skip = -1
+    p.count[1] = np.PyArray_SIZE(index)
+    if np.PyArray_NDIM(data):
+        p.data_strides[1] = np.PyArray_STRIDE(data, 0)
+    if np.PyArray_NDIM(index):
+        p.index_strides[1] = np.PyArray_STRIDE(index, 0)
+    if np.PyArray_NDIM(other) and not broadcast:
+        p.other_strides[1] = np.PyArray_STRIDE(other, 0)
 
 
 cdef bint run_gather(const tp_indices *p, int width) noexcept:
@@ -157,7 +183,7 @@ cdef gathered(input, int dim, index, fallback):
     cdef int width = width_of(array)
     if type_of(places) != TP_I64:
         places = positions(places)
-    if width < 0 or not np.PyArray_NDIM(places):
+    if width < 0:
         return fallback(input, dim, index)
     result = new_array(array.descr, np.PyArray_NDIM(places), np.PyArray_DIMS(places), NULL)
     if not np.PyArray_SIZE(places):
@@ -253,7 +279,7 @@ def gathered_sum(g, tuple shape, int dim, index, fallback):
     """Return zeros of `shape` with `g` added where the index tells: the gradient of :func:`gather`."""
     cdef np.ndarray values = plain_array(g), places = plain_array(index), target
     cdef int number = type_of(values)
-    if number < 0 or type_of(places) != TP_I64 or not np.PyArray_SIZE(places) or not shape:
+    if number < 0 or type_of(places) != TP_I64 or not np.PyArray_SIZE(places):
         return fallback(g, shape, dim, index)
     if number == TP_F16 or number == TP_BF16:
         wide = gathered_sum(pointwise.cast(values, descriptors[TP_F32]), shape, dim, index, fallback)

@@ -110,7 +110,8 @@ cdef tp_norm_rows described(
     s.rows, s.length, s.repeat, s.eps, s.centred = total // length, length, repeat, eps, centred
     s.weights = 0 if weight is None else np.PyArray_SIZE(weight)
     s.threads = threads_for(total, GRAIN)
-    s.pieces = s.rows if weight is None else pieces_of(total, s.rows)
+    # Without weights nothing is summed over rows: the parts are for the threads.
+    s.pieces = (s.rows + 31) // 32 if weight is None else pieces_of(total, s.rows)
     s.workspace = NULL
     return s
 

@@ -9,6 +9,7 @@ HARDSIGMOID: int
 TANH: int
 LOGISTIC: int
 ADD: int
+DEPTHWISE: int
 MAX: int
 MEAN: int
 MEAN_WITHOUT_PADDING: int
@@ -31,6 +32,7 @@ class Network:
         dilation: Ints,
         groups: int,
         posts: list[tuple[int, float, float, int, bool]],
+        depthwise: tuple[Any, ...] = ...,
     ) -> int: ...
     def linear(self, source: int, rows: int, weight: Any, bias: Any) -> int: ...
     def pool(

@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from .allocator cimport new_array, plain_array
-from .cpu_features cimport threads_for
+from .cpu_features cimport simd_level, threads_for
 from .onednn cimport TP_CONVOLUTION, tp_dnn_array, tp_dnn_problem
 from .types cimport TP_F32, descriptors, type_of
 
@@ -16,14 +16,16 @@ np.import_array()
 cdef extern from "c/onednn_network.h":
     enum:
         TP_NET_RELU, TP_NET_CLIP, TP_NET_HARDSWISH, TP_NET_SWISH, TP_NET_HARDSIGMOID, TP_NET_TANH, TP_NET_LOGISTIC
-        TP_NET_ADD
+        TP_NET_ADD, TP_NET_DEPTHWISE
         TP_NET_MAX, TP_NET_MEAN, TP_NET_MEAN_WITHOUT_PADDING
     ctypedef struct tp_net:
         pass
     ctypedef struct tp_net_post:
-        int kind, value, over
+        int kind, value, over, stride
         float alpha, beta
-    tp_net *tp_net_new() nogil
+        const void *weight
+        const void *bias
+    tp_net *tp_net_new(int, int) nogil
     void tp_net_free(tp_net *)
     int tp_net_input(tp_net *, const tp_dnn_array *)
     int tp_net_convolution(
@@ -34,11 +36,12 @@ cdef extern from "c/onednn_network.h":
     int tp_net_sum(tp_net *, int, int)
     int tp_net_output(tp_net *, int, const tp_dnn_array *)
     size_t tp_net_finish(tp_net *)
-    int tp_net_run(tp_net *, void *const *, void *const *, void *, int) nogil
+    int tp_net_run(tp_net *, void *const *, void *const *, void *) nogil
     const char *tp_net_implementation(const tp_net *, int)
 
 RELU, CLIP, HARDSWISH, SWISH = TP_NET_RELU, TP_NET_CLIP, TP_NET_HARDSWISH, TP_NET_SWISH
 HARDSIGMOID, TANH, LOGISTIC, ADD = TP_NET_HARDSIGMOID, TP_NET_TANH, TP_NET_LOGISTIC, TP_NET_ADD
+DEPTHWISE = TP_NET_DEPTHWISE
 MAX, MEAN, MEAN_WITHOUT_PADDING = TP_NET_MAX, TP_NET_MEAN, TP_NET_MEAN_WITHOUT_PADDING
 
 cdef enum:
@@ -95,6 +98,14 @@ cdef int fill(tp_dnn_problem *p, tuple shape, tuple result, tuple kernel, tuple 
     return 0
 
 
+cdef np.ndarray constant_of(object value, tuple shape):
+    """Return a constant that oneDNN can take."""
+    cdef np.ndarray array = numpy.ascontiguousarray(value)
+    if type_of(array) != TP_F32 or (<object> array).shape != shape or not numpy.isfinite(array).all():
+        raise Unsupported("such constants")
+    return array
+
+
 cdef class Network:
     """Primitives that run one after another; made step by step, then finished, then called.
 
@@ -108,12 +119,12 @@ cdef class Network:
     cdef int threads
 
     def __cinit__(self):
-        self.net = tp_net_new()
+        self.threads = threads_for(1 << 40, 1)
+        self.net = tp_net_new(simd_level, self.threads)
         if self.net == NULL:
             raise MemoryError("oneDNN could not be set up")
         self.inputs = []
         self.outputs = []
-        self.threads = threads_for(1 << 40, 1)
 
     def __dealloc__(self):
         tp_net_free(self.net)
@@ -129,12 +140,15 @@ cdef class Network:
 
     def convolution(
         self, int source, tuple shape, weight, bias, tuple result, tuple stride, tuple padding, tuple dilation,
-        Py_ssize_t groups, list posts,
+        Py_ssize_t groups, list posts, tuple depthwise=(),
     ):
-        """Return a convolution with constant weights; `posts` are (kind, alpha, beta, value, over)."""
+        """Return a convolution with constant weights; `posts` are (kind, alpha, beta, value, over).
+
+        `depthwise` has weight, bias and stride of the post of that kind.
+        """
         cdef tp_dnn_problem p
         cdef tp_net_post post[6]
-        cdef np.ndarray w = numpy.ascontiguousarray(weight), b = None
+        cdef np.ndarray w = numpy.ascontiguousarray(weight), b = None, more, row
         cdef int i
         if type_of(w) != TP_F32 or len(posts) > POSTS or not numpy.isfinite(w).all():
             raise Unsupported("such weights")
@@ -151,6 +165,12 @@ cdef class Network:
         for i, (kind, alpha, beta, value, over) in enumerate(posts):
             post[i].kind, post[i].value, post[i].over = kind, value, over
             post[i].alpha, post[i].beta = alpha, beta
+            if post[i].kind == TP_NET_DEPTHWISE:
+                more = constant_of(depthwise[0], (result[1], 1, 3, 3))
+                post[i].weight, post[i].bias, post[i].stride = np.PyArray_DATA(more), NULL, depthwise[2]
+                if depthwise[1] is not None:
+                    row = constant_of(depthwise[1], (result[1],))
+                    post[i].bias = np.PyArray_DATA(row)
         return checked(tp_net_convolution(
             self.net, &p, source, np.PyArray_DATA(w), NULL if b is None else np.PyArray_DATA(b), post,
             <int> len(posts),
@@ -251,7 +271,7 @@ cdef class Network:
         self.busy = True  # one call at a time has the memory objects
         try:
             with nogil:
-                failed = tp_net_run(self.net, given, made, np.PyArray_DATA(workspace), threads)
+                failed = tp_net_run(self.net, given, made, np.PyArray_DATA(workspace))
         finally:
             self.busy = False
         if failed == 2:

@@ -10,10 +10,16 @@ from .types cimport TP_F32, TP_I64, descriptors, type_of
 np.import_array()
 
 cdef extern from "c/random.h":
+    ctypedef struct tp_counter:
+        uint64_t seed, offset, upper
     ctypedef struct tp_random:
         void (*philox)(int64_t *, Py_ssize_t, uint64_t, uint64_t, uint64_t, int) noexcept nogil
         void (*uniform)(const int64_t *, float *, Py_ssize_t, int) noexcept nogil
         void (*normal)(const int64_t *, const int64_t *, float *, Py_ssize_t, int) noexcept nogil
+        void (*uniform_new[2])(void *, Py_ssize_t, tp_counter, int) noexcept nogil
+        void (*normal_new[2])(void *, Py_ssize_t, tp_counter, int) noexcept nogil
+        void (*bernoulli_new[2])(void *, const void *, Py_ssize_t, Py_ssize_t, tp_counter, int) noexcept nogil
+        void (*integers_new[7])(void *, int64_t, uint64_t, Py_ssize_t, tp_counter, int) noexcept nogil
 
 cdef extern from *:
     """
@@ -24,21 +30,138 @@ cdef extern from *:
 cdef const tp_random *kernels = tp_random_of(simd_level)
 
 
-def philox_bits(tuple shape, seed, offset):
-    """Return 32-bit words by counter, as int64."""
+cdef np.ndarray new_of(object shape, int type_number):
+    """Return a new array of some sizes."""
     cdef np.npy_intp sizes[64]
-    cdef int i
-    cdef np.ndarray result
-    cdef Py_ssize_t count
-    cdef uint64_t key = seed, low = offset & 0xFFFFFFFFFFFFFFFF, high = offset >> 64
-    for i in range(len(shape)):
+    cdef int i, dims = len(shape)
+    for i in range(dims):
         sizes[i] = shape[i]
-    result = new_array(<np.dtype> descriptors[TP_I64], <int> len(shape), sizes, NULL)
-    count = np.PyArray_SIZE(result)
+    return new_array(<np.dtype> descriptors[type_number], dims, sizes, NULL)
+
+
+cdef tp_counter counter_of(object seed, object offset):
+    return tp_counter(seed, offset & 0xFFFFFFFFFFFFFFFF, offset >> 64)
+
+
+def philox_bits(shape, seed, offset):
+    """Return 32-bit words by counter, as int64."""
+    cdef np.ndarray result = new_of(shape, TP_I64)
+    cdef Py_ssize_t count = np.PyArray_SIZE(result)
+    cdef tp_counter first = counter_of(seed, offset)
     if count:
         with nogil:
-            kernels.philox(<int64_t *> np.PyArray_DATA(result), count, key, low, high, threads_for(count, 16384))
+            kernels.philox(
+                <int64_t *> np.PyArray_DATA(result), count, first.seed, first.offset, first.upper,
+                threads_for(count, 16384),
+            )
     return result
+
+
+# Drawn at once, numbers need no memory for words; but where the body draws them in pieces, each of them begins
+# with the words that the one before left, and so does each piece here.
+cdef enum:
+    PIECE = 1 << 22
+    WORDS_PER_BLOCK = 4
+
+ctypedef void (*draw)(void *, Py_ssize_t, tp_counter, int) noexcept nogil
+
+
+cdef tp_counter next_piece(tp_counter first, int words) noexcept nogil:
+    """Return where the words of a piece's numbers end that take some each."""
+    cdef uint64_t before = first.offset
+    first.offset += words * (PIECE // WORDS_PER_BLOCK)
+    first.upper += first.offset < before
+    return first
+
+
+cdef void draw_pieces(draw run, char *to, int size, Py_ssize_t count, tp_counter first, int words) noexcept nogil:
+    cdef Py_ssize_t start = 0
+    while start < count:
+        run(to + start * size, min(PIECE, count - start), first, threads_for(min(PIECE, count - start), 16384))
+        first = next_piece(first, words)
+        start += PIECE
+
+
+def floats_of(int type_number, bint normal):
+    """Return the kernel of uniform or normal numbers drawn by counter, of a TP_ type of floats."""
+    cdef draw run = kernels.normal_new[type_number] if normal else kernels.uniform_new[type_number]
+    cdef int size = (<np.dtype> descriptors[type_number]).itemsize, words = size // (2 if normal else 4)
+
+    def numbers_new(shape, seed, offset, dtype, device):
+        cdef np.ndarray result = new_of(shape, type_number)
+        cdef tp_counter first = counter_of(seed, offset)
+        cdef Py_ssize_t count = np.PyArray_SIZE(result)
+        with nogil:
+            draw_pieces(run, <char *> np.PyArray_DATA(result), size, count, first, words)
+        return result
+
+    return numbers_new
+
+
+def integers_of(int type_number, fallback):
+    """Return the kernel of whole numbers drawn by counter, of a TP_ type."""
+
+    def integers_new(shape, seed, offset, dtype, device, low, high):
+        cdef np.ndarray result
+        cdef tp_counter first = counter_of(seed, offset)
+        cdef Py_ssize_t count
+        cdef int64_t least
+        cdef uint64_t span
+        cdef object all_of_them = high - low
+        if not 0 < all_of_them <= 1 << 63 or not -(1 << 63) <= low < 1 << 63:
+            return fallback(shape, seed, offset, dtype, device, low, high)
+        least, span = low, all_of_them
+        result = new_of(shape, type_number)
+        count = np.PyArray_SIZE(result)
+        if count:
+            with nogil:
+                kernels.integers_new[type_number](
+                    np.PyArray_DATA(result), least, span, count, first, threads_for(count, 16384)
+                )
+        return result
+
+    return integers_new
+
+
+def bernoulli_of(int type_number, own, fallback):
+    """Return the kernel of zeros and ones drawn by counter, of a TP_ type of floats that dtype `own` has."""
+    cdef int size = (<np.dtype> descriptors[type_number]).itemsize
+
+    def bernoulli_new(shape, seed, offset, dtype, device, chance):
+        cdef np.ndarray result, one
+        cdef tp_counter first = counter_of(seed, offset)
+        cdef Py_ssize_t count, start = 0, step
+        cdef char *at
+        if isinstance(chance, (float, int)):
+            one = new_of((), type_number)
+            one[()] = chance
+            step = 0
+        elif are_chances(chance, type_number, shape) and dtype is own:
+            one = chance
+            step = size
+        else:
+            return fallback(shape, seed, offset, dtype, device, chance)
+        result = new_of(shape, type_number)
+        count = np.PyArray_SIZE(result)
+        at = <char *> np.PyArray_DATA(result)
+        with nogil:
+            while start < count:
+                kernels.bernoulli_new[type_number](
+                    at + start * size, <char *> np.PyArray_DATA(one) + start * step, step,
+                    min(PIECE, count - start), first, threads_for(min(PIECE, count - start), 16384),
+                )
+                first = next_piece(first, size // 4)
+                start += PIECE
+        return result
+
+    return bernoulli_new
+
+
+cdef bint are_chances(object value, int type_number, object shape):
+    return (
+        np.PyArray_CheckExact(value) and type_of(value) == type_number and np.PyArray_ISCARRAY_RO(value)
+        and value.shape == shape
+    )
 
 
 cdef bint are_words(object value):

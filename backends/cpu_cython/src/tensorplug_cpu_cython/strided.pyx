@@ -4,9 +4,13 @@ import numpy
 
 cimport numpy as np
 
+from tensorplug.plugin.array_kernels.rearranging import copied_like, flipped
+
 from . import pointwise
 
+from .allocator cimport new_array, plain_array
 from .indexing_gather cimport zeros_of
+from .broadcasting cimport common_shape
 
 np.import_array()
 
@@ -178,6 +182,48 @@ def diagonal(value, Py_ssize_t offset, int dim1, int dim2):
     return tp_view(input, data, count + 1, shape, strides)
 
 
+def select(value, int dim, Py_ssize_t index):
+    """Return the view of one position along a dimension."""
+    return _part(array_of(value), dim, index, 1, 1, True)
+
+
+def sliced(value, int dim, Py_ssize_t start, Py_ssize_t end, Py_ssize_t step):
+    """Return the view of a slice of a dimension, its bounds canonical."""
+    return _part(array_of(value), dim, start, max(0, (end - start + step - 1) // step), step, False)
+
+
+cdef _part(np.ndarray input, int dim, Py_ssize_t start, Py_ssize_t count, Py_ssize_t step, bint single):
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef int dims = np.PyArray_NDIM(input), d, made = 0
+    for d in range(dims):
+        if d == dim:
+            if single:
+                continue
+            shape[made] = count
+            strides[made] = np.PyArray_STRIDE(input, d) * step
+        else:
+            shape[made] = np.PyArray_DIM(input, d)
+            strides[made] = np.PyArray_STRIDE(input, d)
+        made += 1
+    start = start * np.PyArray_STRIDE(input, dim) if count else 0
+    return tp_view(input, <char *> np.PyArray_DATA(input) + start, made, shape, strides)
+
+
+def written(view):
+    """Return the kernel of a copy of an array, in its order of memory, that holds another at a view."""
+    def kernel(value, src, *where):
+        cdef np.ndarray input = array_of(value)
+        result = pointwise.clone(input) if np.PyArray_IS_C_CONTIGUOUS(input) else copied_like(
+            input, input, pointwise.clone
+        )
+        shown = view(result, *where)
+        pointwise.copy(shown, src, shown)
+        return result
+
+    return kernel
+
+
 cdef dict _REAL = {numpy.dtype("complex64"): numpy.dtype("float32"), numpy.dtype("complex128"): numpy.dtype("float64")}
 cdef dict _COMPLEX = {real: number for number, real in _REAL.items()}
 
@@ -207,6 +253,36 @@ def view_as_complex(value):
     )
 
 
+def complex_of(real, imag):
+    """Return new complex numbers with these parts, arrays of one dtype."""
+    cdef np.ndarray parts = plain_array(real), result
+    cdef np.npy_intp shape[64]
+    cdef int last = common_shape(parts, plain_array(imag), shape)
+    result = new_array(_COMPLEX[<object> np.PyArray_DESCR(parts)], last, shape, NULL)
+    shown = view_as_real(result)
+    for number, part in enumerate((parts, imag)):
+        target = _part(shown, last, number, 1, 1, True)
+        pointwise.copy(target, part, target)
+    return result
+
+
+def flip(value, tuple dims):
+    """Return a copy, in its own order of memory, with some dimensions reversed."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp strides[64]
+    cdef char *data = <char *> np.PyArray_DATA(input)
+    cdef int d
+    if not np.PyArray_IS_C_CONTIGUOUS(input):
+        return flipped(input, dims, pointwise.clone)
+    for d in range(np.PyArray_NDIM(input)):
+        strides[d] = np.PyArray_STRIDE(input, d)
+    if np.PyArray_SIZE(input):
+        for d in dims:
+            data += strides[d] * (np.PyArray_DIM(input, d) - 1)
+            strides[d] = -strides[d]
+    return pointwise.clone(tp_view(input, data, np.PyArray_NDIM(input), np.PyArray_DIMS(input), strides))
+
+
 def diag_embed(value, Py_ssize_t offset, int dim1, int dim2):
     """Return zeros with the last dimension laid along the diagonals of two new ones."""
     cdef np.ndarray input = array_of(value), result
@@ -223,6 +299,74 @@ def diag_embed(value, Py_ssize_t offset, int dim1, int dim2):
         shown = diagonal(result, offset, dim1, dim2)
         pointwise.copy(shown, input, shown)
     return result
+
+
+ctypedef fused number:
+    float
+    double
+
+
+cdef void add_strided(
+    number *storage, const number *values, int dims, const np.npy_intp *shape, const np.npy_intp *strides
+) noexcept:
+    """Add values, row by row, to the elements that strides tell, of which some may be the same."""
+    cdef np.npy_intp place[64]
+    cdef np.npy_intp total = 1, offset = 0, i, k
+    cdef int d
+    for d in range(dims):
+        place[d] = 0
+        total *= shape[d]
+    cdef np.npy_intp last = shape[dims - 1] if dims else 1, step = strides[dims - 1] if dims else 0
+    for i in range(total // last if last else 0):
+        for k in range(last):
+            storage[offset + k * step] += values[i * last + k]
+        for d in range(dims - 2, -1, -1):
+            place[d] += 1
+            offset += strides[d]
+            if place[d] < shape[d]:
+                break
+            offset -= shape[d] * strides[d]
+            place[d] = 0
+
+
+def as_strided_backward_kernel(fallback):
+    """Return the kernel of the gradient of views by strides, for float32 and float64.
+
+    The fallback serves views of what does not lie row by row.
+    """
+    def as_strided_backward(g, tuple input_shape, size, stride, Py_ssize_t storage_offset, layout):
+        cdef np.ndarray values = array_of(g), storage
+        cdef np.npy_intp shape[64]
+        cdef np.npy_intp strides[64]
+        cdef np.npy_intp extent = storage_offset, count = 1, begin = layout[1]
+        cdef int dims = <int> len(size), d
+        for d in range(<int> len(input_shape) - 1, -1, -1):
+            if layout[0][d] != count and input_shape[d] != 1:
+                return fallback(g, input_shape, size, stride, storage_offset, layout)
+            count *= input_shape[d]
+        for d in range(dims):
+            shape[d] = size[d]
+            strides[d] = stride[d]
+            extent += (shape[d] - 1) * strides[d]
+        if dims > 63 or not count or not np.PyArray_SIZE(values):
+            return fallback(g, input_shape, size, stride, storage_offset, layout)
+        if not np.PyArray_IS_C_CONTIGUOUS(values):
+            values = pointwise.clone(values)
+        extent = max(extent + 1, begin + count)
+        storage = zeros_of(<np.dtype> np.PyArray_DESCR(values), 1, &extent)
+        if np.PyArray_TYPE(values) == np.NPY_FLOAT32:
+            add_strided[float](
+                <float *> np.PyArray_DATA(storage) + storage_offset, <const float *> np.PyArray_DATA(values),
+                dims, shape, strides,
+            )
+        else:
+            add_strided[double](
+                <double *> np.PyArray_DATA(storage) + storage_offset, <const double *> np.PyArray_DATA(values),
+                dims, shape, strides,
+            )
+        return view(_part(storage, 0, begin, count, 1, False), input_shape)
+
+    return as_strided_backward
 
 
 def as_strided_kernel(fallback):

@@ -3,6 +3,9 @@ from typing import Any
 def grid_sample(
     input: Any, grid: Any, mode: str, padding_mode: str, align_corners: bool
 ) -> Any: ...
+def grid_sampler_backward(
+    g: Any, input: Any, grid: Any, mode: str, padding_mode: str, align_corners: bool
+) -> tuple[Any, Any]: ...
 def im2col(
     input: Any,
     kernel_size: tuple[int, ...],

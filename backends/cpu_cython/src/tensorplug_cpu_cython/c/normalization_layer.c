@@ -8,6 +8,9 @@
 /* So many rows are added up in the element type before they go into sums in double. */
 enum { DEEP = 32, WIDTH = 128 };
 
+/* Of rows up to SHORT so many are worked on at a time, vectors running over the rows. */
+enum { SHORT = 16, LANES = 32 };
+
 #define T float
 #define OF(name) name##_F32
 #include "normalization_layer_body.h"

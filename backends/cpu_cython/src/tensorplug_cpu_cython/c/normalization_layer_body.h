@@ -14,17 +14,47 @@ static void OF(statistics)(const T *x, ptrdiff_t n, int centred, double eps, T *
     *rstd = (T)(1 / sqrt(squares / (double)n + eps));
 }
 
+/* The statistics of up to LANES short rows. */
+static void OF(short_statistics)(const T *x, ptrdiff_t n, ptrdiff_t count, int centred, double eps, T *mean, T *rstd) {
+    T squares[LANES] = {0};
+    for (ptrdiff_t l = 0; l < count; l++) mean[l] = 0;
+    if (centred) {
+        for (ptrdiff_t i = 1; i < n; i++)
+            for (ptrdiff_t l = 0; l < count; l++) mean[l] += x[l * n + i] - x[l * n];
+        for (ptrdiff_t l = 0; l < count; l++) mean[l] = x[l * n] + mean[l] / (T)n;
+    }
+    for (ptrdiff_t i = 0; i < n; i++)
+        for (ptrdiff_t l = 0; l < count; l++) squares[l] += (x[l * n + i] - mean[l]) * (x[l * n + i] - mean[l]);
+    for (ptrdiff_t l = 0; l < count; l++) rstd[l] = (T)(1 / sqrt((double)squares[l] / (double)n + eps));
+}
+
+/* The statistics of row r, of those from `begin` to `end` that are gone through in order; `means` and `rstds` are
+   of the present LANES short ones. */
+static inline void OF(statistics_of)(const tp_norm_rows *s, const T *x, ptrdiff_t r, ptrdiff_t begin, ptrdiff_t end,
+                                     T *means, T *rstds, T *mean, T *rstd) {
+    const ptrdiff_t lane = (r - begin) % LANES, count = end - r < LANES ? end - r : LANES;
+    if (s->length > SHORT || s->length == 0) {
+        OF(statistics)(x + r * s->length, s->length, s->centred, s->eps, mean, rstd);
+        return;
+    }
+    if (!lane) OF(short_statistics)(x + r * s->length, s->length, count, s->centred, s->eps, means, rstds);
+    *mean = means[lane];
+    *rstd = rstds[lane];
+}
+
 static void OF(rows)(const tp_norm_rows *s, const void *x_, const void *weight_, const void *bias_, void *y_) {
     const T *x = x_, *weight = weight_, *bias = bias_;
     T *y = y_;
     const ptrdiff_t n = s->length, repeat = s->repeat;
     TP_PARALLEL(s->rows, s->threads, begin, end, {
+        T means[LANES];
+        T rstds[LANES];
         for (ptrdiff_t r = begin; r < end; r++) {
             const T *from = x + r * n;
             T *to = y + r * n;
             T mean;
             T rstd;
-            OF(statistics)(from, n, s->centred, s->eps, &mean, &rstd);
+            OF(statistics_of)(s, x, r, begin, end, means, rstds, &mean, &rstd);
             const ptrdiff_t first = weight ? r * n / repeat % s->weights : 0;
             const T *w = weight ? weight + first : NULL;
             const T *b = bias ? bias + first : NULL;
@@ -55,15 +85,30 @@ static OF(slopes) OF(slopes_of)(T rstd, double along, double constant, ptrdiff_t
     return (OF(slopes)){rstd, (T)(r * r * r * along / count), centred ? (T)(r * constant / count) : 0};
 }
 
+/* Lanes and what brings them together are not worth their while for a short row. */
+#define BOTH_OF_A_ROW(n, first, of_first, second, of_second)                                           \
+    double first = 0;                                                                                  \
+    double second = 0;                                                                                 \
+    if ((n) <= SHORT) {                                                                                \
+        for (ptrdiff_t i = 0; i < (n); i++) {                                                          \
+            first += (double)(of_first);                                                               \
+            second += (double)(of_second);                                                             \
+        }                                                                                              \
+    } else {                                                                                           \
+        SUM_BOTH(T, n, one, of_first, other, of_second)                                                \
+        first = one;                                                                                   \
+        second = other;                                                                                \
+    }
+
 static void OF(plain_row_backward)(const T *g, const T *x, T *o, ptrdiff_t n, T mean, T rstd, int centred) {
-    SUM_BOTH(T, n, along, g[i] * (x[i] - mean), constant, g[i])
+    BOTH_OF_A_ROW(n, along, g[i] * (x[i] - mean), constant, g[i])
     const OF(slopes) k = OF(slopes_of)(rstd, along, constant, n, centred);
     INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) o[i] = g[i] * k.scale - (x[i] - mean) * k.along - k.constant;
 }
 
 static void OF(row_backward)(const T *g, const T *x, const T *w, T *o, ptrdiff_t n, T mean, T rstd, int centred,
                              T *g_weight, T *g_bias) {
-    SUM_BOTH(T, n, along, g[i] * w[i] * (x[i] - mean), constant, g[i] * w[i])
+    BOTH_OF_A_ROW(n, along, g[i] * w[i] * (x[i] - mean), constant, g[i] * w[i])
     const OF(slopes) k = OF(slopes_of)(rstd, along, constant, n, centred);
     INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) {
         const T distance = x[i] - mean;
@@ -81,7 +126,7 @@ static void OF(runs_backward)(const T *g, const T *x, const T *w, T *o, ptrdiff_
     for (ptrdiff_t c = 0; c < n / repeat; c++) {
         const T *p = g + c * repeat;
         const T *q = x + c * repeat;
-        SUM_BOTH(T, repeat, product, p[i] * (q[i] - mean), sum, p[i])
+        BOTH_OF_A_ROW(repeat, product, p[i] * (q[i] - mean), sum, p[i])
         g_weight[c] += product * rstd;
         g_bias[c] += sum;
         along += w[c] * product;
@@ -124,11 +169,15 @@ static void OF(rows_gradient)(const tp_norm_rows *s, const void *g_, const void 
             T *some = (T *)(total + 2 * count);
             for (ptrdiff_t i = 0; i < 2 * count; i++) { total[i] = 0; some[i] = 0; }
             ptrdiff_t deep = 0;
-            for (ptrdiff_t r = s->rows * piece / s->pieces; r < s->rows * (piece + 1) / s->pieces; r++) {
+            const ptrdiff_t first = s->rows * piece / s->pieces;
+            const ptrdiff_t last = s->rows * (piece + 1) / s->pieces;
+            T means[LANES];
+            T rstds[LANES];
+            for (ptrdiff_t r = first; r < last; r++) {
                 const ptrdiff_t at = r * n;
                 T mean;
                 T rstd;
-                OF(statistics)(x + at, n, s->centred, s->eps, &mean, &rstd);
+                OF(statistics_of)(s, x, r, first, last, means, rstds, &mean, &rstd);
                 if (!weight) {
                     OF(plain_row_backward)(g + at, x + at, o + at, n, mean, rstd, s->centred);
                     continue;
@@ -151,6 +200,8 @@ static void OF(rows_gradient)(const tp_norm_rows *s, const void *g_, const void 
     });
     if (weight) OF(gather)(s->workspace, s->pieces, count, g_weight, g_bias);
 }
+
+#undef BOTH_OF_A_ROW
 
 /* --- channels -------------------------------------------------------------------------------------------- */
 

@@ -1,47 +1,15 @@
-#include "onednn_network.h"
+#include "onednn_network_parts.h"
 
-#include <math.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "parallel.h"
 
-enum { STEP_ARGUMENTS = 8, STEP_POSTS = 6 };
-
-typedef struct {
-    dnnl_memory_desc_t layout;
-    dnnl_memory_t memory;
-    int input, output;   /* which array of the caller's, or -1 */
-    int owner;           /* the value whose memory it has */
-    int first, last;     /* the steps between which the memory is needed */
-    size_t bytes, place;
-    void *constant;
-} value_t;
-
-typedef struct {
-    dnnl_primitive_t primitive;
-    dnnl_memory_desc_t scratch_layout;
-    dnnl_memory_t scratch;
-    const char *implementation;
-    int arguments, argument[STEP_ARGUMENTS], value[STEP_ARGUMENTS];
-} step_t;
-
-struct tp_net {
-    dnnl_engine_t engine;
-    dnnl_stream_t stream;
-    value_t *values;
-    step_t *steps;
-    int value_count, step_count, inputs, outputs;
-    int guarded; /* whether there is what takes NaN for a number */
-    size_t arena, scratch;
-};
-
-#define ALIGNED(bytes) (((bytes) + 63) & ~(size_t)63)
-
-tp_net *tp_net_new(void) {
+tp_net *tp_net_new(int level, int threads) {
     tp_net *net = calloc(1, sizeof *net);
     if (!net) return NULL;
+    net->level = level;
+    net->threads = threads;
     if (dnnl_engine_create(&net->engine, dnnl_cpu, 0) ||
         dnnl_stream_create(&net->stream, net->engine, dnnl_stream_default_flags)) {
         tp_net_free(net);
@@ -53,14 +21,15 @@ tp_net *tp_net_new(void) {
 void tp_net_free(tp_net *net) {
     if (!net) return;
     for (int i = 0; i < net->value_count; i++) {
-        value_t *v = &net->values[i];
+        tp_net_value *v = &net->values[i];
         if (v->memory) dnnl_memory_destroy(v->memory);
         if (v->layout) dnnl_memory_desc_destroy(v->layout);
         free(v->constant);
     }
     for (int i = 0; i < net->step_count; i++) {
-        step_t *s = &net->steps[i];
+        tp_net_step *s = &net->steps[i];
         if (s->primitive) dnnl_primitive_destroy(s->primitive);
+        if (s->winograd) tp_net_winograd_free(s->winograd);
         if (s->scratch) dnnl_memory_destroy(s->scratch);
         if (s->scratch_layout) dnnl_memory_desc_destroy(s->scratch_layout);
     }
@@ -73,11 +42,11 @@ void tp_net_free(tp_net *net) {
 
 /* --- values and steps -------------------------------------------------------------------------------------- */
 
-static int add_value(tp_net *net, const_dnnl_memory_desc_t layout) {
-    value_t *values = realloc(net->values, (size_t)(net->value_count + 1) * sizeof *values);
+int tp_net_add_value(tp_net *net, const_dnnl_memory_desc_t layout) {
+    tp_net_value *values = realloc(net->values, (size_t)(net->value_count + 1) * sizeof *values);
     if (!values) return -1;
     net->values = values;
-    value_t *v = &values[net->value_count];
+    tp_net_value *v = &values[net->value_count];
     memset(v, 0, sizeof *v);
     if (dnnl_memory_desc_clone(&v->layout, layout)) return -1;
     v->input = v->output = -1;
@@ -87,14 +56,14 @@ static int add_value(tp_net *net, const_dnnl_memory_desc_t layout) {
     return net->value_count++;
 }
 
-/* Add a step of a primitive; it is given back in any case. */
-static step_t *add_step(tp_net *net, dnnl_primitive_desc_t description) {
-    step_t *steps = realloc(net->steps, (size_t)(net->step_count + 1) * sizeof *steps);
+tp_net_step *tp_net_add_step(tp_net *net, dnnl_primitive_desc_t description) {
+    tp_net_step *steps = realloc(net->steps, (size_t)(net->step_count + 1) * sizeof *steps);
     if (!steps) return NULL;
     net->steps = steps;
-    step_t *s = &steps[net->step_count];
+    tp_net_step *s = &steps[net->step_count];
     memset(s, 0, sizeof *s);
     net->step_count++;
+    if (!description) return s;
     dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, (void *)&s->implementation);
     if (dnnl_primitive_create(&s->primitive, description)) return NULL;
     if (dnnl_memory_desc_clone(&s->scratch_layout,
@@ -105,16 +74,16 @@ static step_t *add_step(tp_net *net, dnnl_primitive_desc_t description) {
     return s;
 }
 
-static int use(tp_net *net, step_t *s, int argument, int value) {
-    if (s->arguments >= STEP_ARGUMENTS) return -1;
+int tp_net_use(tp_net *net, tp_net_step *s, int argument, int value) {
+    if (s->arguments >= TP_NET_ARGUMENTS) return -1;
     s->argument[s->arguments] = argument;
     s->value[s->arguments++] = value;
-    value_t *owner = &net->values[net->values[value].owner];
+    tp_net_value *owner = &net->values[net->values[value].owner];
     owner->last = net->step_count - 1;
     return value;
 }
 
-static dnnl_primitive_attr_t attributes_with(dnnl_post_ops_t posts) {
+dnnl_primitive_attr_t tp_net_attributes(dnnl_post_ops_t posts) {
     dnnl_primitive_attr_t made;
     if (dnnl_primitive_attr_create(&made)) return NULL;
     if (dnnl_primitive_attr_set_scratchpad_mode(made, dnnl_scratchpad_mode_user) ||
@@ -125,29 +94,28 @@ static dnnl_primitive_attr_t attributes_with(dnnl_post_ops_t posts) {
     return made;
 }
 
-static const_dnnl_memory_desc_t asked(dnnl_primitive_desc_t description, int argument) {
+const_dnnl_memory_desc_t tp_net_asked(dnnl_primitive_desc_t description, int argument) {
     return dnnl_primitive_desc_query_md(description, dnnl_query_exec_arg_md, argument);
 }
 
-/* Return a value laid out as wanted: the same one, or a new one that a reorder makes. */
-static int laid_out(tp_net *net, int source, const_dnnl_memory_desc_t layout) {
+int tp_net_laid_out(tp_net *net, int source, const_dnnl_memory_desc_t layout) {
     if (dnnl_memory_desc_equal(net->values[source].layout, layout)) return source;
     dnnl_primitive_desc_t description;
-    dnnl_primitive_attr_t attributes = attributes_with(NULL);
+    dnnl_primitive_attr_t attributes = tp_net_attributes(NULL);
     if (!attributes) return -1;
     const dnnl_status_t status = dnnl_reorder_primitive_desc_create(
         &description, net->values[source].layout, net->engine, layout, net->engine, attributes);
     dnnl_primitive_attr_destroy(attributes);
     if (status) return -1;
-    const int made = add_value(net, layout);
-    step_t *s = made < 0 ? NULL : add_step(net, description);
+    const int made = tp_net_add_value(net, layout);
+    tp_net_step *s = made < 0 ? NULL : tp_net_add_step(net, description);
     dnnl_primitive_desc_destroy(description);
     if (!s) return -1;
-    use(net, s, DNNL_ARG_FROM, source);
-    return use(net, s, DNNL_ARG_TO, made);
+    tp_net_use(net, s, DNNL_ARG_FROM, source);
+    return tp_net_use(net, s, DNNL_ARG_TO, made);
 }
 
-static dnnl_status_t describe(dnnl_memory_desc_t *made, const tp_dnn_array *a, int free_layout) {
+dnnl_status_t tp_net_describe(dnnl_memory_desc_t *made, const tp_dnn_array *a, int free_layout) {
     dnnl_dims_t shape = {0}, strides = {0};
     memcpy(shape, a->shape, sizeof a->shape);
     memcpy(strides, a->strides, sizeof a->strides);
@@ -158,21 +126,20 @@ static dnnl_status_t describe(dnnl_memory_desc_t *made, const tp_dnn_array *a, i
 
 int tp_net_input(tp_net *net, const tp_dnn_array *array) {
     dnnl_memory_desc_t layout;
-    if (describe(&layout, array, 0)) return -1;
-    const int made = add_value(net, layout);
+    if (tp_net_describe(&layout, array, 0)) return -1;
+    const int made = tp_net_add_value(net, layout);
     dnnl_memory_desc_destroy(layout);
     if (made >= 0) net->values[made].input = net->inputs++;
     return made;
 }
 
-/* A constant, turned around now. */
-static int constant(tp_net *net, const tp_dnn_array *array, const void *data, const_dnnl_memory_desc_t wanted) {
+int tp_net_constant(tp_net *net, const tp_dnn_array *array, const void *data, const_dnnl_memory_desc_t wanted) {
     dnnl_memory_desc_t given;
-    if (describe(&given, array, 0)) return -1;
-    const int made = add_value(net, wanted);
+    if (tp_net_describe(&given, array, 0)) return -1;
+    const int made = tp_net_add_value(net, wanted);
     int failed = made < 0;
     if (!failed) {
-        value_t *v = &net->values[made];
+        tp_net_value *v = &net->values[made];
         v->constant = aligned_alloc(64, ALIGNED(v->bytes ? v->bytes : 1));
         dnnl_memory_t from = NULL, to = NULL;
         dnnl_primitive_desc_t description = NULL;
@@ -196,97 +163,23 @@ static int constant(tp_net *net, const tp_dnn_array *array, const void *data, co
 
 /* --- primitives -------------------------------------------------------------------------------------------- */
 
-static dnnl_alg_kind_t function_of(int kind) {
+dnnl_alg_kind_t tp_net_function_of(int kind) {
     static const dnnl_alg_kind_t known[] = {
         dnnl_eltwise_relu, dnnl_eltwise_clip, dnnl_eltwise_hardswish, dnnl_eltwise_swish,
         dnnl_eltwise_hardsigmoid, dnnl_eltwise_tanh, dnnl_eltwise_logistic};
     return known[kind];
 }
 
-static dnnl_status_t make_posts(const tp_net *net, dnnl_post_ops_t *made, const tp_net_post *posts, int count) {
-    dnnl_status_t status = dnnl_post_ops_create(made);
-    for (int i = 0; i < count && !status; i++) {
-        const tp_net_post *p = &posts[i];
-        if (p->kind != TP_NET_ADD)
-            status = dnnl_post_ops_append_eltwise(*made, function_of(p->kind), p->alpha, p->beta);
-        else if (p->over)
-            status = dnnl_post_ops_append_sum(*made, 1.0f, 0, dnnl_data_type_undef);
-        else
-            status = dnnl_post_ops_append_binary(*made, dnnl_binary_add, net->values[p->value].layout);
-    }
-    return status;
-}
-
-int tp_net_convolution(tp_net *net, const tp_dnn_problem *p, int source, const void *weight, const void *bias,
-                       const tp_net_post *posts, int count) {
-    dnnl_memory_desc_t image = NULL, filter = NULL, target = NULL, row = NULL;
-    dnnl_post_ops_t post_ops = NULL;
-    dnnl_primitive_attr_t attributes = NULL;
-    dnnl_primitive_desc_t description = NULL;
-    dnnl_dims_t stride = {0}, dilation = {0}, before = {0}, after = {0};
-    int result = -1, over = -1, other[STEP_POSTS], number[STEP_POSTS], others = 0;
-    for (int i = 0; i < p->spatial; i++) {
-        stride[i] = p->stride[i];
-        dilation[i] = p->dilation[i] - 1;
-        before[i] = p->before[i];
-        after[i] = p->after[i];
-    }
-    if (count > STEP_POSTS || describe(&image, &p->arrays[0], 1) || describe(&filter, &p->arrays[1], 1) ||
-        describe(&target, &p->arrays[2], 1) || (bias && describe(&row, &p->arrays[3], 0)) ||
-        make_posts(net, &post_ops, posts, count) || !(attributes = attributes_with(post_ops)) ||
-        dnnl_convolution_forward_primitive_desc_create(&description, net->engine, dnnl_forward_inference,
-                                                       dnnl_convolution_direct, image, filter, row, target, stride,
-                                                       dilation, before, after, attributes))
-        goto done;
-    const char *name = "";
-    dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, (void *)&name);
-    if (!strncmp(name, "ref", 3)) goto done;
-    const int from = laid_out(net, source, asked(description, DNNL_ARG_SRC));
-    const int w = constant(net, &p->arrays[1], weight, asked(description, DNNL_ARG_WEIGHTS));
-    const int b = bias ? constant(net, &p->arrays[3], bias, asked(description, DNNL_ARG_BIAS)) : 0;
-    if (from < 0 || w < 0 || b < 0) goto done;
-    const_dnnl_memory_desc_t layout = asked(description, DNNL_ARG_DST);
-    for (int i = 0; i < count; i++) {
-        if (posts[i].kind != TP_NET_ADD) continue;
-        if (posts[i].over) {
-            if ((over = laid_out(net, posts[i].value, layout)) < 0) goto done;
-        } else {
-            number[others] = i;
-            other[others++] = posts[i].value;
-        }
-    }
-    const int made = add_value(net, layout);
-    step_t *s = made < 0 ? NULL : add_step(net, description);
-    if (!s) goto done;
-    use(net, s, DNNL_ARG_SRC, from);
-    use(net, s, DNNL_ARG_WEIGHTS, w);
-    if (bias) use(net, s, DNNL_ARG_BIAS, b);
-    for (int i = 0; i < others; i++)
-        use(net, s, DNNL_ARG_ATTR_MULTIPLE_POST_OP(number[i]) | DNNL_ARG_SRC_1, other[i]);
-    net->guarded = net->guarded || count;
-    if (over >= 0) net->values[made].owner = net->values[over].owner;
-    result = use(net, s, DNNL_ARG_DST, made);
-done:
-    if (description) dnnl_primitive_desc_destroy(description);
-    if (attributes) dnnl_primitive_attr_destroy(attributes);
-    if (post_ops) dnnl_post_ops_destroy(post_ops);
-    if (image) dnnl_memory_desc_destroy(image);
-    if (filter) dnnl_memory_desc_destroy(filter);
-    if (target) dnnl_memory_desc_destroy(target);
-    if (row) dnnl_memory_desc_destroy(row);
-    return result;
-}
-
 /* Add a step with one or two sources, which lie as they do, and a target as it likes. */
 static int finished(tp_net *net, dnnl_status_t status, dnnl_primitive_desc_t description, int source, int other) {
     if (status) return -1;
-    const int made = add_value(net, asked(description, DNNL_ARG_DST));
-    step_t *s = made < 0 ? NULL : add_step(net, description);
+    const int made = tp_net_add_value(net, tp_net_asked(description, DNNL_ARG_DST));
+    tp_net_step *s = made < 0 ? NULL : tp_net_add_step(net, description);
     dnnl_primitive_desc_destroy(description);
     if (!s) return -1;
-    use(net, s, other < 0 ? DNNL_ARG_SRC : DNNL_ARG_SRC_0, source);
-    if (other >= 0) use(net, s, DNNL_ARG_SRC_1, other);
-    return use(net, s, DNNL_ARG_DST, made);
+    tp_net_use(net, s, other < 0 ? DNNL_ARG_SRC : DNNL_ARG_SRC_0, source);
+    if (other >= 0) tp_net_use(net, s, DNNL_ARG_SRC_1, other);
+    return tp_net_use(net, s, DNNL_ARG_DST, made);
 }
 
 int tp_net_pool(tp_net *net, const tp_dnn_problem *p, int source, int kind, const int64_t *window) {
@@ -303,8 +196,8 @@ int tp_net_pool(tp_net *net, const tp_dnn_problem *p, int source, int kind, cons
         size[i] = window[i];
     }
     net->guarded = 1;
-    if (describe(&target, &p->arrays[2], 1)) return -1;
-    dnnl_primitive_attr_t attributes = attributes_with(NULL);
+    if (tp_net_describe(&target, &p->arrays[2], 1)) return -1;
+    dnnl_primitive_attr_t attributes = tp_net_attributes(NULL);
     const dnnl_status_t status = dnnl_pooling_forward_primitive_desc_create(
         &description, net->engine, dnnl_forward_inference, known[kind], net->values[source].layout, target, stride,
         size, dilation, before, after, attributes);
@@ -319,23 +212,23 @@ int tp_net_linear(tp_net *net, const tp_dnn_problem *p, int source, const void *
     dnnl_primitive_desc_t description = NULL;
     const char *name = "";
     int result = -1;
-    if (describe(&filter, &p->arrays[1], 1) || describe(&target, &p->arrays[2], 0) ||
-        (bias && describe(&row, &p->arrays[3], 0)) || !(attributes = attributes_with(NULL)) ||
+    if (tp_net_describe(&filter, &p->arrays[1], 1) || tp_net_describe(&target, &p->arrays[2], 0) ||
+        (bias && tp_net_describe(&row, &p->arrays[3], 0)) || !(attributes = tp_net_attributes(NULL)) ||
         dnnl_inner_product_forward_primitive_desc_create(&description, net->engine, dnnl_forward_inference,
                                                          net->values[source].layout, filter, row, target, attributes))
         goto done;
     dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, (void *)&name);
     if (!strncmp(name, "ref", 3) || !strncmp(name, "gemm", 4)) goto done;
-    const int w = constant(net, &p->arrays[1], weight, asked(description, DNNL_ARG_WEIGHTS));
-    const int b = bias ? constant(net, &p->arrays[3], bias, asked(description, DNNL_ARG_BIAS)) : 0;
+    const int w = tp_net_constant(net, &p->arrays[1], weight, tp_net_asked(description, DNNL_ARG_WEIGHTS));
+    const int b = bias ? tp_net_constant(net, &p->arrays[3], bias, tp_net_asked(description, DNNL_ARG_BIAS)) : 0;
     if (w < 0 || b < 0) goto done;
-    const int made = add_value(net, asked(description, DNNL_ARG_DST));
-    step_t *s = made < 0 ? NULL : add_step(net, description);
+    const int made = tp_net_add_value(net, tp_net_asked(description, DNNL_ARG_DST));
+    tp_net_step *s = made < 0 ? NULL : tp_net_add_step(net, description);
     if (!s) goto done;
-    use(net, s, DNNL_ARG_SRC, source);
-    use(net, s, DNNL_ARG_WEIGHTS, w);
-    if (bias) use(net, s, DNNL_ARG_BIAS, b);
-    result = use(net, s, DNNL_ARG_DST, made);
+    tp_net_use(net, s, DNNL_ARG_SRC, source);
+    tp_net_use(net, s, DNNL_ARG_WEIGHTS, w);
+    if (bias) tp_net_use(net, s, DNNL_ARG_BIAS, b);
+    result = tp_net_use(net, s, DNNL_ARG_DST, made);
 done:
     if (description) dnnl_primitive_desc_destroy(description);
     if (attributes) dnnl_primitive_attr_destroy(attributes);
@@ -348,11 +241,11 @@ done:
 int tp_net_function(tp_net *net, int source, const tp_net_post *post) {
     net->guarded = 1;
     dnnl_primitive_desc_t description = NULL;
-    dnnl_primitive_attr_t attributes = attributes_with(NULL);
+    dnnl_primitive_attr_t attributes = tp_net_attributes(NULL);
     const dnnl_memory_desc_t layout = net->values[source].layout;
     const dnnl_status_t status =
         dnnl_eltwise_forward_primitive_desc_create(&description, net->engine, dnnl_forward_inference,
-                                                   function_of(post->kind), layout, layout, post->alpha, post->beta,
+                                                   tp_net_function_of(post->kind), layout, layout, post->alpha, post->beta,
                                                    attributes);
     dnnl_primitive_attr_destroy(attributes);
     return finished(net, status, description, source, -1);
@@ -360,9 +253,9 @@ int tp_net_function(tp_net *net, int source, const tp_net_post *post) {
 
 int tp_net_sum(tp_net *net, int source, int other) {
     dnnl_primitive_desc_t description = NULL;
-    other = laid_out(net, other, net->values[source].layout);
+    other = tp_net_laid_out(net, other, net->values[source].layout);
     if (other < 0) return -1;
-    dnnl_primitive_attr_t attributes = attributes_with(NULL);
+    dnnl_primitive_attr_t attributes = tp_net_attributes(NULL);
     const dnnl_memory_desc_t layout = net->values[source].layout;
     const dnnl_status_t status = dnnl_binary_primitive_desc_create(&description, net->engine, dnnl_binary_add, layout,
                                                                    layout, layout, attributes);
@@ -373,31 +266,31 @@ int tp_net_sum(tp_net *net, int source, int other) {
 int tp_net_output(tp_net *net, int source, const tp_dnn_array *array) {
     dnnl_memory_desc_t layout;
     dnnl_primitive_desc_t description = NULL;
-    if (describe(&layout, array, 0)) return -1;
-    value_t *v = &net->values[source];
+    if (tp_net_describe(&layout, array, 0)) return -1;
+    tp_net_value *v = &net->values[source];
     if (v->owner == source && v->input < 0 && v->output < 0 && !v->constant && dnnl_memory_desc_equal(v->layout, layout)) {
         v->output = net->outputs++; /* it is made there */
         dnnl_memory_desc_destroy(layout);
         return source;
     }
-    dnnl_primitive_attr_t attributes = attributes_with(NULL);
-    const int made = add_value(net, layout);
+    dnnl_primitive_attr_t attributes = tp_net_attributes(NULL);
+    const int made = tp_net_add_value(net, layout);
     const dnnl_status_t status = dnnl_reorder_primitive_desc_create(
         &description, net->values[source].layout, net->engine, layout, net->engine, attributes);
     dnnl_primitive_attr_destroy(attributes);
     dnnl_memory_desc_destroy(layout);
     if (status || made < 0) return -1;
-    step_t *s = add_step(net, description);
+    tp_net_step *s = tp_net_add_step(net, description);
     dnnl_primitive_desc_destroy(description);
     if (!s) return -1;
     net->values[made].output = net->outputs++;
-    use(net, s, DNNL_ARG_FROM, source);
-    return use(net, s, DNNL_ARG_TO, made);
+    tp_net_use(net, s, DNNL_ARG_FROM, source);
+    return tp_net_use(net, s, DNNL_ARG_TO, made);
 }
 
 /* --- memory and runs --------------------------------------------------------------------------------------- */
 
-static int in_arena(const value_t *v, int number) {
+static int in_arena(const tp_net_value *v, int number) {
     return v->owner == number && v->input < 0 && v->output < 0 && !v->constant;
 }
 
@@ -413,12 +306,12 @@ size_t tp_net_finish(tp_net *net) {
         order[at] = i;
     }
     for (int k = 0; k < count; k++) {
-        value_t *v = &net->values[order[k]];
+        tp_net_value *v = &net->values[order[k]];
         size_t place = 0;
         for (int again = 1; again;) {
             again = 0;
             for (int j = 0; j < k; j++) {
-                const value_t *o = &net->values[order[j]];
+                const tp_net_value *o = &net->values[order[j]];
                 const int together = o->first <= v->last && v->first <= o->last;
                 if (together && place < o->place + ALIGNED(o->bytes) && o->place < place + ALIGNED(v->bytes)) {
                     place = o->place + ALIGNED(o->bytes);
@@ -434,7 +327,8 @@ size_t tp_net_finish(tp_net *net) {
         if (dnnl_memory_create(&net->values[i].memory, net->values[i].layout, net->engine, DNNL_MEMORY_NONE))
             return 0;
     for (int i = 0; i < net->step_count; i++)
-        if (dnnl_memory_create(&net->steps[i].scratch, net->steps[i].scratch_layout, net->engine, DNNL_MEMORY_NONE))
+        if (net->steps[i].primitive &&
+            dnnl_memory_create(&net->steps[i].scratch, net->steps[i].scratch_layout, net->engine, DNNL_MEMORY_NONE))
             return 0;
     return net->arena + net->scratch + 64;
 }
@@ -452,8 +346,8 @@ static int all_finite(const float *x, size_t n) {
 
 static int run(tp_net *net, void *const *inputs, void *const *outputs, char *arena) {
     for (int i = 0; i < net->value_count; i++) {
-        const value_t *v = &net->values[i];
-        const value_t *owner = &net->values[v->owner];
+        const tp_net_value *v = &net->values[i];
+        const tp_net_value *owner = &net->values[v->owner];
         void *data = arena + owner->place;
         if (v->constant) data = v->constant;
         if (v->input >= 0) data = inputs[v->input];
@@ -461,8 +355,12 @@ static int run(tp_net *net, void *const *inputs, void *const *outputs, char *are
         if (dnnl_memory_set_data_handle(v->memory, data)) return 1;
     }
     for (int i = 0; i < net->step_count; i++) {
-        const step_t *s = &net->steps[i];
-        dnnl_exec_arg_t arguments[STEP_ARGUMENTS + 1];
+        const tp_net_step *s = &net->steps[i];
+        if (s->winograd) {
+            if (dnnl_stream_wait(net->stream) || tp_net_winograd_run(net, s, (float *)(arena + net->arena))) return 1;
+            continue;
+        }
+        dnnl_exec_arg_t arguments[TP_NET_ARGUMENTS + 1];
         for (int k = 0; k < s->arguments; k++) {
             arguments[k].arg = s->argument[k];
             arguments[k].memory = net->values[s->value[k]].memory;
@@ -475,20 +373,19 @@ static int run(tp_net *net, void *const *inputs, void *const *outputs, char *are
     return dnnl_stream_wait(net->stream) != dnnl_success;
 }
 
-int tp_net_run(tp_net *net, void *const *inputs, void *const *outputs, void *workspace, int threads) {
+int tp_net_run(tp_net *net, void *const *inputs, void *const *outputs, void *workspace) {
     char *arena = (char *)ALIGNED((size_t)workspace);
     for (int i = 0; net->guarded && i < net->value_count; i++) {
-        const value_t *v = &net->values[i];
+        const tp_net_value *v = &net->values[i];
         if (v->input >= 0 && !all_finite(inputs[v->input], v->bytes / sizeof(float))) return 2;
     }
 #ifdef _OPENMP
     const int before = omp_get_max_threads();
-    if (before != threads) omp_set_num_threads(threads);
+    if (before != net->threads) omp_set_num_threads(net->threads);
     const int failed = run(net, inputs, outputs, arena);
-    if (before != threads) omp_set_num_threads(before);
+    if (before != net->threads) omp_set_num_threads(before);
     return failed;
 #else
-    (void)threads;
     return run(net, inputs, outputs, arena);
 #endif
 }

@@ -9,18 +9,21 @@ typedef struct tp_net tp_net;
 
 enum {
     TP_NET_RELU, TP_NET_CLIP, TP_NET_HARDSWISH, TP_NET_SWISH, TP_NET_HARDSIGMOID, TP_NET_TANH, TP_NET_LOGISTIC,
-    TP_NET_ADD /* another value */
+    TP_NET_ADD,      /* another value */
+    TP_NET_DEPTHWISE /* a 3×3 convolution of each channel, padded by one */
 };
 enum { TP_NET_MAX, TP_NET_MEAN, TP_NET_MEAN_WITHOUT_PADDING };
 
-/* What a convolution does with its result: a function of elements, or the sum with a value, which is written over
-   where nobody needs it afterwards. */
+/* What a convolution does with its result: a function of elements, the sum with a value, which is written over where
+   nobody needs it afterwards, or, of a 1×1 one, a convolution of each channel with `stride`; its bias may be NULL. */
 typedef struct {
-    int kind, value, over;
+    int kind, value, over, stride;
     float alpha, beta;
+    const void *weight, *bias;
 } tp_net_post;
 
-tp_net *tp_net_new(void);
+/* With kernels of a SIMD level, for so many threads. */
+tp_net *tp_net_new(int level, int threads);
 void tp_net_free(tp_net *net);
 
 /* Each returns the number of the value that it makes, or -1. Arrays are described as in a problem. */
@@ -41,7 +44,7 @@ size_t tp_net_finish(tp_net *net);
 
 /* Return 0 if all went well, 2 if there are functions or pooling, the inputs are not all finite, and nothing was
    done. */
-int tp_net_run(tp_net *net, void *const *inputs, void *const *outputs, void *workspace, int threads);
+int tp_net_run(tp_net *net, void *const *inputs, void *const *outputs, void *workspace);
 
 /* The name of the kernel of a step, NULL behind the last. */
 const char *tp_net_implementation(const tp_net *net, int step);

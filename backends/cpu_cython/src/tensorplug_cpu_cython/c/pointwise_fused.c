@@ -139,7 +139,21 @@ INLINE double hypot_of_F64(double x, double y) { return m_hypot_F64(x, y); }
     (x == y ? x + (T)1                                                                                 \
             : ABOVE(x, y) + m_log1p_##S(m_exp2_##S(-C_##S(fabs)(x - y))) * (T)1.44269504088896340736)
 
+/* Of real numbers; NaN stays. */
+#define ANGLE(S, T) (x != x ? x : x < 0 ? (T)3.14159265358979323846 : (T)0)
+#define PRELU(S, T) (x > 0 ? x : y * x)
+/* p: beta or delta, and one over beta. A difference that is NaN is within. */
+#define SMOOTH_L1(S, T)                                                                                \
+    (C_##S(fabs)(x - y) >= P(0, T) ? C_##S(fabs)(x - y) - (T)0.5 * P(0, T)                             \
+                                   : (x - y) * (x - y) * (T)0.5 * P(1, T))
+#define HUBER(S, T)                                                                                    \
+    (C_##S(fabs)(x - y) >= P(0, T) ? P(0, T) * (C_##S(fabs)(x - y) - (T)0.5 * P(0, T))                 \
+                                   : (x - y) * (x - y) * (T)0.5)
+/* z is the gradient of the loss of x and y, p[1] its factor. */
+#define HUBER_GRADIENT(S, T) (BELOW(P(0, T), ABOVE(-P(0, T), x - y)) * (z * P(1, T)))
+
 FUSED_1(frac, FRAC)
+FUSED_1(angle, ANGLE)
 FUSED_1(nan_to_num, NAN_TO_NUM)
 FUSED_1(clamp_numbers, CLAMP_NUMBERS)
 FUSED_1(logit, LOGIT)
@@ -157,6 +171,9 @@ FUSED_1(trigamma, TRIGAMMA)
 FUSED_TRUTH(isinf, ISINF)
 FUSED_TRUTH(isfinite, ISFINITE)
 FUSED_2(add_scaled, ADD_SCALED)
+FUSED_2(prelu, PRELU)
+FUSED_2(smooth_l1, SMOOTH_L1)
+FUSED_2(huber, HUBER)
 FUSED_2(lerp, LERP)
 FUSED_2(hypot, HYPOT)
 FUSED_2(logaddexp, LOGADDEXP)
@@ -168,6 +185,7 @@ FUSED_2(gated, GATED)
 FUSED_2(clamp_gradient, CLAMP_GRADIENT)
 FUSED_2(logit_gradient, LOGIT_GRADIENT)
 FUSED_3(lerp_tensor, LERP_TENSOR)
+FUSED_3(huber_gradient, HUBER_GRADIENT)
 FUSED_3(addcmul, ADDCMUL)
 FUSED_3(addcdiv, ADDCDIV)
 FUSED_3(clamp_tensors, CLAMP_TENSORS)

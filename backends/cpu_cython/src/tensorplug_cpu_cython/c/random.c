@@ -1,8 +1,11 @@
 #include "random.h"
 
+#include <string.h>
+
 #include "parallel.h"
 #include "philox.h"
-#include "vmath.h"
+#include "types.h"
+#include "elementary64.h"
 
 enum { LANES = TP_PHILOX_LANES };
 
@@ -50,8 +53,107 @@ static void normal(const int64_t *radius, const int64_t *angle, float *out, ptrd
     });
 }
 
+/* --- numbers drawn in one go: a group of words at a time, which stay in the first cache ------------------- */
+
+enum { GROUP = 4 * LANES };
+
+/* The words of a group of blocks, in the order of their numbers. */
+static __attribute__((noinline)) void words_of(uint32_t *to, tp_counter first, ptrdiff_t group) {
+    tp_philox_words w;
+    tp_philox(&w, first.seed, first.offset, first.upper, (uint64_t)group * LANES);
+    for (int l = 0; l < LANES; l++) {
+        to[4 * l] = w.word[0][l];
+        to[4 * l + 1] = w.word[1][l];
+        to[4 * l + 2] = w.word[2][l];
+        to[4 * l + 3] = w.word[3][l];
+    }
+}
+
+static inline tp_counter after(tp_counter first, uint64_t blocks) {
+    const uint64_t offset = first.offset + blocks;
+    return (tp_counter){first.seed, offset, first.upper + (offset < blocks)};
+}
+
+/* Fill `out` by an expression of `i`, a place in the group, and of w[0][i] to w[WORDS - 1][i]. */
+#define DRAW(T, WORDS, EXPRESSION)                                                                            \
+    const ptrdiff_t blocks = (count + 3) / 4, groups = (blocks + LANES - 1) / LANES;                          \
+    TP_PARALLEL(groups, threads, begin, end, {                                                                \
+        for (ptrdiff_t group = begin; group < end; group++) {                                                 \
+            uint32_t w[WORDS][GROUP];                                                                         \
+            T made[GROUP];                                                                                    \
+            for (int k = 0; k < WORDS; k++) words_of(w[k], after(first, (uint64_t)(k * blocks)), group);      \
+            const ptrdiff_t place = group * GROUP, left = count - place < GROUP ? count - place : GROUP;      \
+            (void)left;                                                                                       \
+            for (int i = 0; i < GROUP; i++) made[i] = (EXPRESSION);                                           \
+            memcpy((T *)out + place, made, (size_t)left * sizeof(T));                                         \
+        }                                                                                                     \
+    })
+
+static inline float single_of(uint32_t word) { return (float)(int32_t)(word >> 8) * 0x1p-24f; }
+
+static inline double double_of(uint32_t high, uint32_t low) {
+    return (double)(int64_t)((uint64_t)high << 21 | low >> 11) * 0x1p-53;
+}
+
+static void uniform_F32(void *out, ptrdiff_t count, tp_counter first, int threads) {
+    DRAW(float, 1, single_of(w[0][i]));
+}
+
+static void uniform_F64(void *out, ptrdiff_t count, tp_counter first, int threads) {
+    DRAW(double, 2, double_of(w[0][i], w[1][i]));
+}
+
+static inline float normal_of_F32(uint32_t radius, uint32_t angle) {
+    const float r = (float)((int64_t)radius + 1) * 0x1p-32f;
+    return sqrtf(m_log_F32(r) * -2.0f) * m_cos_F32(single_of(angle) * 6.283185307179586f);
+}
+
+static void normal_F32(void *out, ptrdiff_t count, tp_counter first, int threads) {
+    DRAW(float, 2, normal_of_F32(w[0][i], w[1][i]));
+}
+
+static void normal_F64(void *out, ptrdiff_t count, tp_counter first, int threads) {
+    DRAW(double, 4, sqrt(m_log_F64(1.0 - double_of(w[0][i], w[1][i])) * -2.0)
+                        * m_cos_F64(double_of(w[2][i], w[3][i]) * 6.283185307179586));
+}
+
+#define BERNOULLI(S, T, WORDS, UNIFORM)                                                                        \
+    static void bernoulli_##S(                                                                                 \
+        void *out, const void *chance, ptrdiff_t step, ptrdiff_t count, tp_counter first, int threads) {       \
+        const T *p = chance;                                                                                   \
+        if (step) {                                                                                            \
+            DRAW(T, WORDS, i < left ? (T)((UNIFORM) < p[place + i]) : (T)0);                                   \
+        } else {                                                                                               \
+            const T all = *p;                                                                                  \
+            DRAW(T, WORDS, (T)((UNIFORM) < all));                                                              \
+        }                                                                                                      \
+    }
+BERNOULLI(F32, float, 1, single_of(w[0][i]))
+BERNOULLI(F64, double, 2, double_of(w[0][i], w[1][i]))
+
+/* Up to 2**16 numbers are made of one word, as many as 2**63 of two. */
+#define INTEGERS(S, T)                                                                                         \
+    static void integers_##S(                                                                                  \
+        void *out, int64_t low, uint64_t span, ptrdiff_t count, tp_counter first, int threads) {               \
+        if (span <= 1u << 16) {                                                                                \
+            DRAW(T, 1, (T)(int64_t)((uint64_t)low + (w[0][i] * span >> 32)));                                  \
+        } else if (span & (span - 1)) {                                                                        \
+            DRAW(T, 2, (T)(int64_t)((uint64_t)low + (((uint64_t)(w[0][i] & 0x7fffffff) << 32 | w[1][i]) % span))); \
+        } else {                                                                                               \
+            DRAW(T, 2, (T)(int64_t)((uint64_t)low + (((uint64_t)(w[0][i] & 0x7fffffff) << 32 | w[1][i]) & (span - 1)))); \
+        }                                                                                                      \
+    }
+TP_FLOATS(INTEGERS)
+TP_INTEGERS(INTEGERS)
+
 const tp_random LEVEL(tp_random_table) = {
     .philox = philox,
     .uniform = uniform,
     .normal = normal,
+    .uniform_new = {uniform_F32, uniform_F64},
+    .normal_new = {normal_F32, normal_F64},
+    .bernoulli_new = {bernoulli_F32, bernoulli_F64},
+    .integers_new = {
+        integers_F32, integers_F64, integers_I64, integers_I32, integers_I16, integers_I8, integers_U8,
+    },
 };

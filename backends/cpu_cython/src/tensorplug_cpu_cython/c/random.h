@@ -1,8 +1,14 @@
-/* Random bits. */
+/* Random bits, and numbers made of them. */
 #ifndef TENSORPLUG_SEQUENCES_H
 #define TENSORPLUG_SEQUENCES_H
 
 #include "level.h"
+
+/* Key and first block of words; the counter has 128 bits. */
+typedef struct { uint64_t seed, offset, upper; } tp_counter;
+
+/* The number of tp_random's functions per type of integers. */
+enum { TP_DRAWN_TYPES = 7 };
 
 typedef struct {
     /* 32-bit words of Philox 4x32-10 as int64; `offset` counts blocks of four, its upper half is `upper`. */
@@ -10,6 +16,15 @@ typedef struct {
     /* Of words, numbers from 0 to below 1, of 24 bits, and normal ones (Box and Muller 1958). */
     void (*uniform)(const int64_t *words, float *out, ptrdiff_t count, int threads);
     void (*normal)(const int64_t *radius, const int64_t *angle, float *out, ptrdiff_t count, int threads);
+    /* The same of the words from a counter on, [0] as float and [1] as double. */
+    void (*uniform_new[2])(void *out, ptrdiff_t count, tp_counter first, int threads);
+    void (*normal_new[2])(void *out, ptrdiff_t count, tp_counter first, int threads);
+    /* Ones where the uniform number is less than its chance; `step` is 0 where there is one for all. */
+    void (*bernoulli_new[2])(
+        void *out, const void *chance, ptrdiff_t step, ptrdiff_t count, tp_counter first, int threads);
+    /* Whole numbers of `low` and the `span` from there, which is at most 2**63, by tp_type. */
+    void (*integers_new[TP_DRAWN_TYPES])(
+        void *out, int64_t low, uint64_t span, ptrdiff_t count, tp_counter first, int threads);
 } tp_random;
 
 TP_DECLARE(const tp_random, tp_random_table);

@@ -60,6 +60,16 @@ def build(table: KernelTable) -> None:
         table.add(name, _shrinking(name), dtypes=FLOATS)
     table.add("hardshrink_backward", _shrinking("shrink_gradient"), dtypes=FLOATS)
 
+    bent = Fused("prelu").call
+
+    @table.kernel(dtypes=FLOATS)
+    def prelu(input: Any, weight: Any) -> Any:
+        if weight.ndim and input.ndim >= 2:
+            weight = weight.reshape(-1, *[1] * (input.ndim - 2))
+        elif not input.ndim:
+            weight = weight.reshape(())
+        return bent((input, weight))
+
     gated, slope = Fused("gated").call, Fused("gated_backward").call
 
     @table.kernel(dtypes=FLOATS)

@@ -8,12 +8,14 @@ import numpy as np
 
 from tensorplug.plugin import ALL_DTYPES, KernelTable
 
-from .. import indexing
-from .._dtypes import FLOATS
+from .. import embedding as bags, indexing
+from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
+    for name in ("embedding_bag", "embedding_bag_backward", "embedding_renorm"):
+        table.add(name, getattr(bags, name), dtypes=SINGLE_AND_DOUBLE)
 
     @table.kernel(dtypes=ALL_DTYPES)
     def embedding(weight: Any, indices: Any, *_: Any) -> Any:

@@ -27,6 +27,7 @@ def build(table: KernelTable) -> None:
         table.add(name, _of_two(name), dtypes=FLOATS, out=True)
     for name in ("frac", "isinf", "isfinite"):
         table.add(name, _of_one(name), dtypes=FLOATS, out=True)
+    table.add("angle", _of_one("angle"), dtypes=FLOATS)
     for op, name in (("sinc", "sinc"), ("special_entr", "entr"), ("special_ndtr", "ndtr")):
         table.add(op, _of_one(name), dtypes=FLOATS)
     for op, name in (

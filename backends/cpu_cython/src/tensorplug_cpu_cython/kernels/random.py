@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from tensorplug.plugin import KernelTable, Shape, dtype_named
+from tensorplug.plugin import KernelTable, dtype_named
 
 from .. import random
+from .._dtypes import NUMBERED, SINGLE_AND_DOUBLE
 from ..below import below
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-
-    @table.kernel()
-    def philox_bits(shape: Shape, seed: int, offset: int) -> Any:
-        return random.philox_bits(tuple(shape), seed, offset)
-
+    table.add("philox_bits", random.philox_bits)
     words = (dtype_named("int64"),)
     table.add("uniform_of_words", random.uniform_kernel(below("uniform_of_words")), dtypes=words)
     table.add("normal_of_words", random.normal_kernel(below("normal_of_words")), dtypes=words)
+    for number, dtype in enumerate(SINGLE_AND_DOUBLE):
+        only = (dtype,)
+        table.add("uniform_new", random.floats_of(number, False), dtypes=only)
+        table.add("normal_new", random.floats_of(number, True), dtypes=only)
+        yes_or_no = random.bernoulli_of(number, dtype, below("bernoulli_new"))
+        table.add("bernoulli_new", yes_or_no, dtypes=only)
+    for number, dtype in enumerate(NUMBERED[:7]):
+        whole = random.integers_of(number, below("integers_new"))
+        table.add("integers_new", whole, dtypes=(dtype,))

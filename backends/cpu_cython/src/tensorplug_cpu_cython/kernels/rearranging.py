@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from tensorplug.plugin import ALL_DTYPES, KernelTable
 
-from tensorplug.plugin import ALL_DTYPES, KernelTable, Shape
-from tensorplug.plugin.array_kernels.rearranging import flipped
-
-from .. import copying, pointwise
+from .. import copying, strided
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     table.add("roll", copying.roll, dtypes=ALL_DTYPES)
-
-    @table.kernel()
-    def flip(input: Any, dims: Shape) -> Any:
-        return flipped(input, dims, pointwise.clone)
+    table.add("flip", strided.flip, dtypes=ALL_DTYPES)

@@ -1,0 +1,6 @@
+from typing import Any
+
+def pairs(x1: Any, x2: Any, p: float, triangle: bool) -> Any: ...
+def pairs_backward(
+    g: Any, x1: Any, x2: Any, p: float, result: Any, triangle: bool
+) -> tuple[Any, Any]: ...

@@ -1,0 +1,55 @@
+"""Images resampled to another size."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tensorplug.plugin import KernelTable, Shape
+
+from .. import pooling_average, upsampling
+from .._dtypes import SINGLE_AND_DOUBLE
+
+Factors = tuple[float, ...]
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    table.add("interpolate", interpolate, dtypes=SINGLE_AND_DOUBLE)
+    table.add("interpolate_backward", interpolate_backward, dtypes=SINGLE_AND_DOUBLE)
+
+
+def interpolate(
+    input: Any,
+    size: Shape | None,
+    scale_factor: Factors | None,
+    mode: str,
+    align_corners: bool | None,
+    antialias: bool,
+) -> Any:
+    """Return images resampled to another size."""
+    if size is None:
+        assert scale_factor is not None
+        size = tuple(
+            [math.floor(n * f) for n, f in zip(input.shape[2:], scale_factor, strict=True)]
+        )
+    if mode == "area":
+        return pooling_average.adaptive_avg_pool(input, size)
+    return upsampling.interpolate(input, size, scale_factor, mode, bool(align_corners), antialias)
+
+
+def interpolate_backward(
+    grad_output: Any,
+    input_size: Shape,
+    _: Shape | None,
+    scale_factor: Factors | None,
+    mode: str,
+    align_corners: bool | None,
+    antialias: bool,
+) -> Any:
+    """Return the gradient of the images."""
+    if mode == "area":
+        return pooling_average.adaptive_avg_pool_backward(grad_output, input_size)
+    return upsampling.interpolate_backward(
+        grad_output, input_size, scale_factor, mode, bool(align_corners), antialias
+    )

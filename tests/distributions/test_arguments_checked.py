@@ -1,0 +1,108 @@
+"""What every distribution refuses, says of itself on its class, and computes once: against torch's."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import pytest
+
+import tensorplug as tp
+import tensorplug.distributions as D
+from tensorplug.distributions.utils import lazy_property
+
+from .test_every_distribution import ARGUMENTS, arguments_of, both, made
+
+torch = pytest.importorskip("torch", reason="torch is the reference")
+T = torch.distributions
+
+
+def outcome(call):
+    """Return what a call returns, or the type of its error."""
+    try:
+        return call()
+    except (ArithmeticError, AttributeError, RuntimeError, TypeError, ValueError) as error:
+        return type(error)
+
+
+@pytest.mark.filterwarnings("ignore:Singular sample detected")
+@pytest.mark.parametrize("name", sorted(ARGUMENTS))
+def test_values_that_are_no_numbers_are_refused(name):
+    """A sampled value has NaN put in its place; both have to find it, or neither."""
+    found = []
+    for one in both(name, arguments_of(name)):
+        value = one.sample().double()
+        found.append(outcome(lambda: one.log_prob(value * float("nan"))))  # noqa: B023
+    assert (found[0] is ValueError) == (found[1] is ValueError), found
+
+
+@pytest.mark.parametrize("name", sorted(ARGUMENTS))
+def test_classes_say_how_their_values_look(name):
+    ours, theirs = getattr(D, name), getattr(T, name)
+    for what in ("event_dim", "is_discrete"):
+        said, wanted = (
+            outcome(lambda: getattr(cls.support, what))  # noqa: B023
+            for cls in (ours, theirs)
+        )
+        assert said == wanted, what
+    if isinstance(theirs.has_rsample, bool):
+        assert ours.has_rsample == theirs.has_rsample
+
+
+NUMBERS = sorted(name for name in ARGUMENTS if not both(name, arguments_of(name))[1].event_shape)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("validate", [True, False])
+def test_log_prob_of_a_number(name, validate):
+    found = []
+    for one in both(name, arguments_of(name)):
+        one._validate_args = validate
+        found.append(outcome(lambda: one.log_prob(1)))  # noqa: B023
+    if not isinstance(found[1], torch.Tensor):
+        return  # what torch computes has to work; ours may take more
+    assert tuple(found[0].shape) == tuple(found[1].shape)
+    assert found[0].numpy() == pytest.approx(found[1].numpy(), rel=1e-6, nan_ok=True)
+
+
+PARAMETERS = {
+    (name, parameter)
+    for name, cls in ((name, getattr(D, name)) for name in ARGUMENTS)
+    for parameter in inspect.signature(cls).parameters
+    if isinstance(inspect.getattr_static(cls, parameter, None), lazy_property)
+}
+
+
+@pytest.mark.parametrize(("name", "parameter"), sorted(PARAMETERS))
+def test_what_is_computed_once_keeps_its_gradient(name, parameter):
+    """Attributes asked for first where nothing is recorded are those that later losses use."""
+    arguments = arguments_of(name)
+    plain = made(D, lambda a: tp.tensor(a, dtype=tp.float64), name, arguments)
+    others = [key for cls_name, key in PARAMETERS if cls_name == name and key != parameter]
+    given = getattr(plain, parameter).detach().requires_grad_()
+    options = {
+        key: getattr(plain, key)
+        for key in inspect.signature(type(plain)).parameters
+        if key not in (*others, parameter, "validate_args") and hasattr(plain, key)
+    }
+    asked = type(plain)(**options, **{parameter: given})
+    with tp.no_grad():
+        for other in others:
+            getattr(asked, other)
+    for other in others:
+        assert getattr(asked, other).requires_grad, other
+
+
+def test_a_class_without_constraints_or_support_is_warned_of():
+    class Delta(D.Distribution):
+        def log_prob(self, value):
+            self._validate_sample(value)
+            return value
+
+    with pytest.warns(UserWarning, match="does not define `arg_constraints`"):
+        delta = Delta(validate_args=True)
+    with pytest.warns(UserWarning, match="does not define `support`"):
+        delta.log_prob(tp.zeros(()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Delta(validate_args=False).log_prob(tp.zeros(()))
