@@ -296,7 +296,7 @@ class Recorder(GradientLayer):
             if requires_grad(base) and base._node is None:
                 raise RuntimeError(
                     f"{op.name}_(): a view of a leaf Variable that requires grad is being used in an "
-                    "in-place operation"
+                    "in-place operation."
                 )
             if own and view.steps[1] is views.AS_STRIDED:
                 views.renew(target)
@@ -347,7 +347,7 @@ class Recorder(GradientLayer):
             if target._is_view() and target._base._node is None:
                 raise RuntimeError(
                     f"{name}(): a view of a leaf Variable that requires grad is being used in an "
-                    "in-place operation"
+                    "in-place operation."
                 )
         views.relayout(target, show)
 

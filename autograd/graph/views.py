@@ -219,7 +219,8 @@ def refused(name: str, tensor: Any) -> RuntimeError:
         )
     if not isinstance(node, OutputNode):
         return RuntimeError(
-            f"{name}_(): Output 0 of {node.name()} is a view of a view which was {_UNRECORDED}"
+            f"{name}_(): Output 0 of {node.name()} is a view of a view which was {_UNRECORDED}. "
+            f"Or: {_SEVERAL}. Or: {_CUSTOM}"
         )
     cause = _SEVERAL if type(node.parent) is MultiNode else _CUSTOM
     return RuntimeError(
