@@ -383,6 +383,10 @@ def _attach(
             continue
         out._node = OutputNode(node, number)
         out._state = TRACKED
+        if out._view is not None:
+            out._view.seen = views.base_of(
+                out._view
+            )._node  # the Function's node is its present one
         if number:
             extra_of(out).output_nr = number
 

@@ -265,6 +265,11 @@ def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
     return add_hook(global_hooks.backward, hook)
 
 
+def register_module_backward_hook(hook: Hook) -> RemovableHandle:
+    """Do what :func:`register_module_full_backward_hook` does; stands for torch's older form."""
+    return add_hook(global_hooks.backward, hook)
+
+
 def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
     """Call ``hook(module, name, buffer)`` at each registration; it may return another buffer."""
     return add_hook(global_hooks.buffer_registration, hook)

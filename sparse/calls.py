@@ -82,4 +82,7 @@ def _in_place(
             f"{name}(): the result, {list(result.shape)} of layout {result.layout}, is no value for "
             f"a tensor of layout {target.layout} and shape {list(target.shape)}"
         )
-    return target._take(result if result.dtype is target.dtype else result.to(target.dtype))
+    if result.dtype is not target.dtype:
+        result = result.to(target.dtype)
+    unrecorded = target.requires_grad and not recorded
+    return target._take_values(result) if unrecorded else target._take(result)

@@ -88,6 +88,17 @@ class SparseTensor(Tensor):
             setattr(self, name, getattr(other, name))
         return self
 
+    def _take_values(self, other: Any) -> Self:
+        """Become what another is without a record; what tracks the values stays: node, hooks, gradient."""
+        tracked, shown = self._stored, self.grad
+        self._take(other)
+        tracked.data = other._stored.detach()
+        if shown is not None and tracked.grad._shape != tracked._shape:
+            tracked.grad = None  # it had elements at other places
+        self._stored = tracked
+        self._shown_grad = tracked.grad, shown
+        return self
+
     # --- what it is ---
 
     @property
@@ -158,6 +169,10 @@ class SparseTensor(Tensor):
         return self.permute(tuple(range(len(self._shape)))[::-1])
 
     # --- gradient: that of the values ---
+
+    @property
+    def _in_graph(self) -> Any:
+        return self._stored
 
     @property
     def requires_grad(self) -> bool:
@@ -274,9 +289,7 @@ class SparseTensor(Tensor):
             raise TypeError(
                 f"data must be a tensor of layout {self._layout.name}, got {type(value).__name__}"
             )
-        tracked = self.requires_grad and self.is_leaf
-        self._take(value.detach())
-        self._stored.requires_grad_(tracked)
+        self._take_values(value)
 
     # --- other devices and libraries ---
 

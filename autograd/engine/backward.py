@@ -29,10 +29,25 @@ def _as_tuple(value: Any, name: str) -> tuple[Any, ...]:
     raise TypeError(f"{name} must be a Tensor or a sequence of Tensors, got {type(value).__name__}")
 
 
+def _in_graph(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what of tensors the graph knows: of sparse ones the values that they show."""
+    return tuple([getattr(tensor, "_in_graph", tensor) for tensor in tensors])
+
+
 def _root_gradients(outputs: tuple[Any, ...], gradients: Any, name: str) -> list[Any]:
     """Return the gradient to begin with at each output; ones for a single element."""
     given = (None,) * len(outputs) if gradients is None else gradients
     given = (given,) if isinstance(given, TensorBase) else tuple(given)
+    if len(given) == len(outputs):
+        given = tuple(
+            [
+                output._values_of(gradient)
+                if gradient is not None and hasattr(output, "_in_graph")
+                else gradient
+                for output, gradient in zip(outputs, given, strict=True)
+            ]
+        )
+        outputs = _in_graph(outputs)
     if len(given) != len(outputs):
         raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(given)} gradients")
     return [
@@ -146,8 +161,8 @@ def backward(
     gradients = _root_gradients(outputs, grad_tensors, "backward()")
     retain = create_graph if retain_graph is None else retain_graph
     pass_ = BackwardPass(create_graph, retain, targets)
-    _start(pass_, outputs, gradients)
-    for tensor in wanted:
+    _start(pass_, _in_graph(outputs), gradients)
+    for tensor in _in_graph(wanted):
         edge = edge_of(tensor)
         if tensor._extra is not None and tensor._extra.retains_grad:
             continue  # it has its gradient already
@@ -159,7 +174,7 @@ def backward(
 
 def _targets(inputs: tuple[Any, ...], mark: Any) -> dict[Any, Any]:
     targets = {}
-    for number, tensor in enumerate(inputs):
+    for number, tensor in enumerate(_in_graph(inputs)):
         if not isinstance(tensor, TensorBase):
             raise TypeError(f"inputs must be Tensors, got {type(tensor).__name__}")
         if not requires_grad(tensor):
@@ -223,9 +238,9 @@ def grad(
     gradients = _root_gradients(roots, grad_outputs, "grad()")
     retain = create_graph if retain_graph is None else retain_graph
     pass_ = BackwardPass(create_graph, retain, targets)
-    _start(pass_, roots, gradients)
+    _start(pass_, _in_graph(roots), gradients)
     results = []
-    for tensor in wanted:
+    for tensor, shown in zip(_in_graph(wanted), wanted, strict=True):
         edge = edge_of(tensor)
         value = pass_.captured.get(edge)
         if value is None:
@@ -240,6 +255,8 @@ def grad(
             if isinstance(edge, MultiNode):
                 value = value.get(0)
             value = backward_hooks.as_tensor(pass_, value, edge.key)
+        if shown is not tensor and value is not None:
+            value = shown._gradient_over(value)
         results.append(value)
     return tuple(results)
 

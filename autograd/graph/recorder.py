@@ -276,11 +276,8 @@ class Recorder(GradientLayer):
         self, op: Op, target: Any, values: tuple[Any, ...]
     ) -> tuple[Any, ...] | None:
         """Refuse writes to leaves; return what to record the write with, or None if it needs none."""
-        if target._extra is not None and target._extra.inference and not recording.inference:
-            raise RuntimeError(
-                f"{op.name}_(): Inplace update to inference tensor outside InferenceMode is not "
-                "allowed. You can make a clone to get a normal tensor before doing inplace update."
-            )
+        if target._extra is not None:
+            _refuse_inference(f"{op.name}_", target)
         if dispatch_state.grad_disabled and not recording_on():
             return None
         own = requires_grad(target)
@@ -294,17 +291,12 @@ class Recorder(GradientLayer):
         if (view is not None and tracked) or (view is not None and requires_grad(view.base)):
             base = view.base
             views.refuse_overlap(op, target)
-            if not view.recorded and (own or requires_grad(base)):
-                raise RuntimeError(
-                    f"{op.name}_(): the output is a view and is being modified inplace. This view is the "
-                    "output of a function that returns multiple views, or: A view was created in no_grad "
-                    "mode and is being modified inplace with grad mode enabled. Make the view alone and "
-                    "while recording, or write under no_grad"
-                )
+            if not view.recorded:
+                raise views.refused(op.name, target)
             if requires_grad(base) and base._node is None:
                 raise RuntimeError(
                     f"{op.name}_(): a view of a leaf Variable that requires grad is being used in an "
-                    "in-place operation"
+                    "in-place operation."
                 )
             if own and view.steps[1] is views.AS_STRIDED:
                 views.renew(target)
@@ -343,7 +335,10 @@ class Recorder(GradientLayer):
 
     def relayout(self, name: str, target: Any, show: Callable[[Any], Any]) -> None:
         """Turn a tensor into a view of itself, unless it is a leaf that requires grad."""
+        _refuse_inference(name, target)
         if (not dispatch_state.grad_disabled or recording_on()) and requires_grad(target):
+            if target._view is not None and not target._view.recorded:
+                raise views.refused(name[:-1], target)
             if target._node is None:
                 raise RuntimeError(
                     f"{name}(): a leaf Variable that requires grad is being used in an in-place "
@@ -352,7 +347,7 @@ class Recorder(GradientLayer):
             if target._is_view() and target._base._node is None:
                 raise RuntimeError(
                     f"{name}(): a view of a leaf Variable that requires grad is being used in an "
-                    "in-place operation"
+                    "in-place operation."
                 )
         views.relayout(target, show)
 
@@ -457,6 +452,14 @@ def node_of(tensor: Any) -> Node:
     """Return the node of a tensor that is no leaf."""
     node: Node = edge_of(tensor)
     return node
+
+
+def _refuse_inference(name: str, target: Any) -> None:
+    if target._extra is not None and target._extra.inference and not recording.inference:
+        raise RuntimeError(
+            f"{name}(): Inplace update to inference tensor outside InferenceMode is not "
+            "allowed. You can make a clone to get a normal tensor before doing inplace update."
+        )
 
 
 def _with_old_value(op: Op, target: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ from tensorplug.core.tensor.base import TRACKED, VIEW, bump_version, extra_of, n
 
 from ..grad_mode import enable_grad
 from ..transforms.levels import run_spec
-from .nodes import Node, node_extra
+from .nodes import MultiNode, Node, OutputNode, node_extra
 
 AS_STRIDED = op_registry.handle("as_strided")
 CLONE = op_registry.handle("clone")
@@ -147,9 +147,14 @@ def refresh(tensor: Any) -> None:
     base = base_of(view)
     if view.seen is base._node:
         return
+    before = tensor._node
+    if isinstance(before, OutputNode) and type(before.parent) is not MultiNode:
+        raise RuntimeError(
+            f"Output {before.number} of {before.name()} is a view and its base or another view of its base "
+            f"has been modified inplace. {_CUSTOM}"
+        )
     with enable_grad():
         again = view.replay(base)
-    before = tensor._node
     tensor._node = again._node
     tensor._state = TRACKED if again._node is not None else VIEW
     view.seen = base._node
@@ -190,6 +195,39 @@ def refuse_overlap(op: Op, tensor: Any) -> None:
             reach += stride * (size - 1)
 
 
+_CUSTOM = (
+    "This view was created inside a custom Function, whose backward the view's own would override; clone() "
+    "the output of the Function"
+)
+_SEVERAL = (
+    "This view is the output of a function that returns multiple views, which do not allow it; make the "
+    "view alone, or compute out of place"
+)
+_UNRECORDED = (
+    "created in no_grad mode and is being modified inplace with grad mode enabled. Move both the view and "
+    "the write inside the no_grad block, or both outside"
+)
+
+
+def refused(name: str, tensor: Any) -> RuntimeError:
+    """Return the error for a recorded write to a view whose way from its base was not recorded."""
+    node = tensor._node
+    if node is None:
+        return RuntimeError(
+            f"{name}_(): A view was created in no_grad mode and is being modified inplace with grad mode "
+            f"enabled. Move both inside the no_grad block, or both outside. Or: {_SEVERAL}. Or: {_CUSTOM}"
+        )
+    if not isinstance(node, OutputNode):
+        return RuntimeError(
+            f"{name}_(): Output 0 of {node.name()} is a view of a view which was {_UNRECORDED}. "
+            f"Or: {_SEVERAL}. Or: {_CUSTOM}"
+        )
+    cause = _SEVERAL if type(node.parent) is MultiNode else _CUSTOM
+    return RuntimeError(
+        f"{name}_(): Output {node.number} of {node.name()} is a view and is being modified inplace. {cause}"
+    )
+
+
 def rebase(tensor: Any, node: Node) -> None:
     """Make `node` the maker of a view's present value, and let the base and its views know."""
     view = tensor._view
@@ -216,8 +254,13 @@ def relayout(tensor: Any, show: Callable[[Any], Any]) -> None:
         source._storage = shared
         source._node = tensor._node
         source._state = tensor._state
-    result = show(source)
     before = tensor._node
+    view = tensor._view
+    if before is not None or (view is not None and view.recorded):
+        with enable_grad():  # a node from before would be one of the old layout
+            result = show(source)
+    else:
+        result = show(source)
     tensor._array = result._array
     tensor._shape = result._shape
     if shared is None:

@@ -93,7 +93,8 @@ def embedding_bag(
     per_sample_weights : Tensor, optional
         Of the input's shape: factors of the rows, with mode "sum" only.
     include_last_offset : bool
-        Whether the last offset is the end of the last bag.
+        Whether the last offset is the end of the last bag: the input's length. With `padding_idx`, or
+        mode "max", the bag ends with the input whatever it says.
     padding_idx : int, optional
         A row that takes no part.
 
@@ -211,11 +212,16 @@ def _bags(
         flat, factors, bags = input.to(int64), per_sample_weights, starts.shape[0]
         positions = arange(flat.shape[0], device=input.device)
         membership = searchsorted(starts, positions, right=True) - 1
-        if include_last_offset:
-            inside = positions < offsets[-1]
-    members = embedding(
-        flat, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse
-    )
+        if include_last_offset and mode != "max" and padding_idx is None:
+            inside = positions < offsets[-1]  # else torch's last bag ends with the input
+    try:
+        members = embedding(
+            flat, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse
+        )
+    except IndexError as error:
+        raise RuntimeError(
+            f"embedding_bag: Expected idx >= 0 && idx < num_embeddings; {error}"
+        ) from error
     if membership is None and padding_idx is None:
         if factors is not None:
             members = members * factors.unsqueeze(1)
@@ -264,8 +270,9 @@ def _check_offsets(offsets: Any, input: Any) -> None:
 
 def _padding_row(padding_idx: int, rows: int) -> int:
     if not -rows <= padding_idx < rows:
-        raise AssertionError(
-            f"padding_idx must be within the number of embeddings, got {padding_idx}"
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got "
+            f"{padding_idx}"
         )
     return padding_idx % rows
 
@@ -305,6 +312,11 @@ def _check(
     if mode == "max" and sparse:
         raise ValueError("max mode does not support sparse weights")
     if factors is not None:
+        if factors.dtype is not weight.dtype:
+            raise RuntimeError(
+                f"embedding_bag(): expected 'weight' to have the same type as 'per_sample_weights', got "
+                f"{weight.dtype} and {factors.dtype}"
+            )
         if tuple(factors.shape) != tuple(input.shape):
             raise ValueError(
                 f"embedding_bag: If per_sample_weights ({list(factors.shape)}) is not None, then it must "

@@ -15,6 +15,7 @@ from tensorplug.autograd import derivative
 from tensorplug.core.device.dtypes import BOOL, FLOATING, INTEGER, bfloat16, float16, float32
 from tensorplug.core.device.scalars import Real, coefficient, fitting, wrapped
 from tensorplug.core.dispatch.op_registry import Delegated, composite
+from tensorplug.core.dispatch.out_variants import exact_out
 from tensorplug.core.ops import cat, where, zeros_like
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.shapes import normalize_dim
@@ -549,3 +550,5 @@ DERIVATIVES = [
     derivative("hardshrink", input=lambda g, input, lambd: hardshrink_backward(g, input, lambd)),
     derivative("threshold", input=lambda g, input, threshold: where(input <= threshold, 0.0, g)),
 ]
+
+exact_out(gelu, hardshrink, logsigmoid, softplus, softshrink)

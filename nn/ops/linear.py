@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tensorplug.autograd import derivative
 from tensorplug.autograd.vmap.vmap_rules import VmapInfo, vmap_rule
 from tensorplug.core.dispatch.op_registry import composite
+from tensorplug.core.dispatch.out_variants import exact_out
 from tensorplug.core.ops import einsum
 from tensorplug.core.ops.rules import check_tensor
 
@@ -177,3 +178,6 @@ VMAP_RULES = [vmap_rule("linear", _batched)]
 DERIVATIVES = [
     derivative("linear", input=_input_gradient, weight=_weight_gradient, bias=_bias_gradient),
 ]
+
+
+exact_out(linear)

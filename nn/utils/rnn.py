@@ -7,7 +7,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import int64
+from tensorplug.core.device.dtypes import (
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
 from tensorplug.core.ops import arange, argsort, cat
 from tensorplug.core.tensor.creation import tensor as make_tensor
 
@@ -68,6 +77,8 @@ class PackedSequence(_Packed):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Return the sequences with data moved or converted as by ``Tensor.to``."""
         data = self.data.to(*args, **kwargs)
+        if data is self.data:
+            return self
         orders = [
             None if order is None else order.to(data.device)
             for order in (self.sorted_indices, self.unsorted_indices)
@@ -80,15 +91,35 @@ class PackedSequence(_Packed):
 
     def double(self) -> Self:
         """Return the sequences in float64."""
-        return self._converted(self.data.double())
+        return self.to(dtype=float64)
 
     def float(self) -> Self:
         """Return the sequences in float32."""
-        return self._converted(self.data.float())
+        return self.to(dtype=float32)
 
     def half(self) -> Self:
         """Return the sequences in float16."""
-        return self._converted(self.data.half())
+        return self.to(dtype=float16)
+
+    def long(self) -> Self:
+        """Return the sequences in int64."""
+        return self.to(dtype=int64)
+
+    def int(self) -> Self:
+        """Return the sequences in int32."""
+        return self.to(dtype=int32)
+
+    def short(self) -> Self:
+        """Return the sequences in int16."""
+        return self.to(dtype=int16)
+
+    def char(self) -> Self:
+        """Return the sequences in int8."""
+        return self.to(dtype=int8)
+
+    def byte(self) -> Self:
+        """Return the sequences in uint8."""
+        return self.to(dtype=uint8)
 
     def _converted(self, data: Tensor) -> Self:
         return type(self)(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
@@ -118,7 +149,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 def _sorted_by_length(lengths: Tensor, enforce_sorted: bool, device: Any) -> tuple[list[int], Any]:
     values = [int(length) for length in lengths.tolist()]
     if not values:
-        raise RuntimeError("Expected `len(lengths)` to be larger than 0")
+        raise RuntimeError("Cannot pack empty tensors: expected `len(lengths)` to be larger than 0")
     if min(values) <= 0:
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' that is "

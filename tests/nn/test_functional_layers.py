@@ -63,6 +63,46 @@ def test_embedding_bag(compare, mode, padding):
         )
 
 
+@pytest.mark.parametrize("ends", [[0, 3, 3], [0, 2, 2, 3], [0, 1, 2], [0, 0, 4], [0, 6]])
+@pytest.mark.parametrize("padding", [None, 0, 5])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_embedding_bag_of_a_last_offset_before_the_end(compare, mode, padding, ends):
+    import torch
+
+    if mode != "max" and padding is None and ends[-1] < 6:
+        return  # torch's kernels differ among themselves, by dtype
+    index = torch.tensor([1, 2, 0, 4, 5, 1])
+    compare.functional(
+        "embedding_bag", index, randn(6, 3), torch.tensor(ends), mode=mode, padding_idx=padding,
+        include_last_offset=True,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", [-1, 6])
+@pytest.mark.parametrize("padding", [None, 1])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_embedding_bag_refuses_rows_that_are_not_there(mode, padding, wrong):
+    for lib in (tp, pytest.importorskip("torch")):
+        with pytest.raises(RuntimeError, match=f"{wrong}"):
+            lib.nn.functional.embedding_bag(
+                lib.tensor([0, wrong]),
+                lib.ones(6, 2),
+                lib.tensor([0]),
+                mode=mode,
+                padding_idx=padding,
+            )
+
+
+def test_embedding_bag_refuses_other_options():
+    for lib in (tp, pytest.importorskip("torch")):
+        bag = lib.nn.functional.embedding_bag
+        where = lib.tensor([0, 1]), lib.ones(6, 2), lib.tensor([0])
+        with pytest.raises(RuntimeError, match="within the number of embeddings"):
+            bag(*where, padding_idx=-7)
+        with pytest.raises(RuntimeError, match="have the same type as"):
+            bag(*where, mode="sum", per_sample_weights=lib.ones(2, dtype=lib.float64))
+
+
 def test_one_hot(compare):
     import torch
 

@@ -252,6 +252,15 @@ def test_global_hooks():
     assert order[-1] == "own"
 
 
+def test_global_backward_hooks_of_the_older_form():
+    order = []
+    module = Add()
+    module.register_backward_hook(lambda *args: order.append("own"))
+    with nn.modules.module.register_module_backward_hook(lambda *args: order.append("all")):
+        module(tp.ones(1, requires_grad=True)).backward()
+    assert order == ["all", "own"]
+
+
 def test_registration_hooks():
     seen = []
     handles = [

@@ -328,6 +328,40 @@ def test_the_gradient_of_a_leaf_is_sparse_and_that_of_the_dense_matrix(kind, lay
     assert x.grad is None
 
 
+def written_in_place():
+    """Yield each method that writes to a sparse matrix, with what is given to it."""
+    for name in sorted(f"{name}_" for name in TABLE if hasattr(tp.Tensor, f"{name}_")):
+        for others in ((), ("itself",), (2.0,)):
+            yield pytest.param(name, others, id=f"{name}{others}")
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+@pytest.mark.parametrize(("name", "others"), list(written_in_place()))
+def test_a_leaf_that_is_written_without_a_record_stays_one(name, others, layout):
+    case = Case(1, "coalesced", "matrix", "float64")
+    plain_one, leaf = (case.of(tp, layout, requires_grad=tracked) for tracked in (False, True))
+    given = [plain_one.detach().clone() if other == "itself" else other for other in others]
+    try:
+        getattr(plain_one, name)(*given)
+    except (TypeError, RuntimeError):
+        return  # not of these arguments
+    seen = []
+    leaf.register_hook(seen.append)
+    leaf.to_dense().sum().backward()
+    before = plain(leaf.grad)
+    with tp.no_grad():
+        assert getattr(leaf, name)(*given) is leaf
+    assert leaf.requires_grad
+    assert leaf.is_leaf
+    assert np.array_equal(plain(leaf), plain(plain_one), equal_nan=True)
+    if leaf.grad is not None:
+        assert np.array_equal(plain(leaf.grad), before)
+    leaf.grad = None
+    leaf.to_dense().sum().backward()
+    assert len(seen) == 2
+    assert leaf.grad._nnz() == leaf._nnz()
+
+
 # --- what is not there says so ------------------------------------------------------------------
 
 

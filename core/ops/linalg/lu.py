@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import int32, int64
+from ...device.dtypes import ALL_DTYPES, int32, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
 from ...dispatch.out_variants import exact_out
 from . import results
@@ -250,6 +250,7 @@ def linalg_ldl_factor(A: Tensor, *, hermitian: bool = False) -> results.linalg_l
     return results.linalg_ldl_factor(LD, pivots)
 
 
+exact_out(lu, others=ALL_DTYPES)
 exact_out(
     linalg_lu_factor_ex,
     linalg_lu_factor,

@@ -482,4 +482,4 @@ def _added(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     return add(input if beta == 1 else mul(input, beta), product)
 
 
-exact_out(matmul, mm, bmm, mv, dot, vdot, inner, addmm, addmv, baddbmm)
+exact_out(matmul, mm, bmm, mv, dot, vdot, inner, addbmm, addmm, addmv, baddbmm)

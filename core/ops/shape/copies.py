@@ -43,22 +43,32 @@ __all__ = [
 ]
 
 
-def _written(result: Any, out: Any) -> Any:
+def _written(name: str, result: Any, out: Any, exact: bool = True) -> Any:
     """Return copies of what a view op returned, written to `out` where that is given."""
-    if isinstance(result, tuple):
-        if out is None:
-            return tuple([copied(part) for part in result])
-        for part, target in zip(result, out, strict=True):
-            target.resize_(part.shape).copy_(part)
-        return None
-    return copied(result) if out is None else out.resize_(result.shape).copy_(result)
+    several = isinstance(result, tuple)
+    parts = result if several else (result,)
+    if out is None:
+        copies = tuple([copied(part) for part in parts])
+        return copies if several else copies[0]
+    targets = tuple(out) if several else (out,)
+    if len(targets) != len(parts):
+        raise RuntimeError(f"{name}(): expected {len(parts)} tensors as out=, got {len(targets)}")
+    for part, target in zip(parts, targets, strict=True):
+        if exact and target.dtype is not part.dtype:
+            raise RuntimeError(
+                f"{name}(): Expected out tensor to have dtype {part.dtype.name}, but got "
+                f"{target.dtype.name} instead"
+            )
+    for part, target in zip(parts, targets, strict=True):
+        target.resize_(part.shape).copy_(part)
+    return None if several else out
 
 
-def _copying(view: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _copying(view: Callable[..., Any], name: str, exact: bool = True) -> Callable[..., Any]:
     """Return the second form of a view op."""
 
     def copy(input: Tensor, *args: Any, out: Any = None, **options: Any) -> Any:
-        return _written(view(input, *args, **options), out)
+        return _written(f"{name}_copy", view(input, *args, **options), out, exact)
 
     copy.__name__ = copy.__qualname__ = f"{name}_copy"
     copy.__doc__ = f"Return a copy of what :func:`tensorplug.{name}` shows."
@@ -69,7 +79,7 @@ as_strided_copy = _copying(as_strided, "as_strided")
 diagonal_copy = _copying(diagonal, "diagonal")
 permute_copy = _copying(permute, "permute")
 select_copy = _copying(select, "select")
-split_copy = _copying(split, "split")
+split_copy = _copying(split, "split", exact=False)
 split_with_sizes_copy = _copying(split_with_sizes, "split_with_sizes")
 squeeze_copy = _copying(squeeze, "squeeze")
 t_copy = _copying(t, "t")
@@ -84,13 +94,13 @@ view_as_real_copy = _copying(view_as_real, "view_as_real")
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return a copy of a tensor."""
     check_tensor(input, "alias_copy")
-    return _written(input, out)
+    return _written("alias_copy", input, out)
 
 
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Return a copy of a tensor that has no history."""
     check_tensor(input, "detach_copy")
-    return _written(input.detach(), out)
+    return _written("detach_copy", input.detach(), out)
 
 
 @op_registry.defined_by(expand)
@@ -98,14 +108,14 @@ def expand_copy(
     input: Tensor, size: Sequence[int], *, implicit: bool = False, out: Tensor | None = None
 ) -> Tensor:
     """Return a copy of what :func:`tensorplug.Tensor.expand` shows; `implicit` has no effect."""
-    return _written(expand(input, size), out)
+    return _written("expand_copy", expand(input, size), out)
 
 
 @op_registry.defined_by(view)
 def view_copy(input: Tensor, size: Sequence[int] | DType, *, out: Tensor | None = None) -> Tensor:
     """Return a copy of what :func:`tensorplug.Tensor.view` shows, of another shape or dtype."""
     check_tensor(input, "view_copy")
-    return _written(input.view(size), out)
+    return _written("view_copy", input.view(size), out)
 
 
 def slice_copy(
@@ -130,4 +140,4 @@ def slice_copy(
     if step <= 0:
         raise RuntimeError(f"slice_copy(): slice step must be positive, got {step}")
     shown = input[(*(slice(None),) * dim, slice(start, end, step))]
-    return _written(shown, out)
+    return _written("slice_copy", shown, out)

@@ -157,7 +157,7 @@ class _Sizes:
 
     def find(self, reference: Any) -> None:
         """Note the size of a memory that the object refers to."""
-        match reference:
+        match text_of(reference):
             case ("module", _, str() | None, str() | None):  # a class and its source
                 return
             case ("storage", DType() | None as dtype, str(key), str(), int(count), None):
@@ -170,6 +170,13 @@ class _Sizes:
             if count < 0 or self._left < 0:
                 raise EOFError(f"memory {key} ends early")
             self.of_element[key] = size
+
+
+def text_of(reference: Any) -> Any:
+    """Return a reference whose words are text: Python 2 wrote bytes, and ``encoding="bytes"`` keeps them."""
+    if not isinstance(reference, tuple):
+        return reference
+    return tuple([part.decode() if isinstance(part, bytes) else part for part in reference])
 
 
 def _no_memory(reference: Any) -> Any:

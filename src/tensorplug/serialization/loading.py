@@ -12,7 +12,7 @@ from tensorplug.core.errors import DeviceNotAvailableError
 
 from .archive import FileFormatError, Reader, opened_for_reading
 from .known_values import KnownValues
-from .legacy import LegacyReader, starts_here
+from .legacy import LegacyReader, starts_here, text_of
 from .storages import LoadedStorage, MapLocation, Storage, locate
 from .unpickling import Refused, Unpickler, explained, unrestricted, unsafe_names
 
@@ -170,7 +170,7 @@ class _Memories:
 
     def find(self, reference: Any) -> Any:
         """Return the storage that a reference in the pickle means."""
-        match reference:
+        match text_of(reference):
             case ("module", cls, str() | None, str() | None):  # the old format adds the source
                 return cls
             case (
