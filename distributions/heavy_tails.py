@@ -54,8 +54,8 @@ class HalfCauchy(Magnitude):
         return full_like(self.scale, math.inf)
 
     def log_prob(self, value: Any) -> Any:
-        value = as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         self._validate_sample(value)
+        value = as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         inside = self._signed().log_prob(value) + math.log(2)
         return where(value >= 0, inside, -math.inf)
 

@@ -88,9 +88,8 @@ class TransformedDistribution(Distribution):
         new._validate_args = self._validate_args
         return new
 
-    @property
-    def has_rsample(self) -> bool:  # type: ignore[override]
-        return self.base_dist.has_rsample
+    # A plain True in the subclasses whose base always has.
+    has_rsample: Any = property(lambda self: self.base_dist.has_rsample)
 
     def _codomain(self) -> Any:
         if not self.transforms:

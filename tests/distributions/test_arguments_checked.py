@@ -59,6 +59,8 @@ def test_log_prob_of_a_number(name, validate):
     for one in both(name, arguments_of(name)):
         one._validate_args = validate
         found.append(outcome(lambda: one.log_prob(1)))  # noqa: B023
+    if validate:
+        assert (found[0] is ValueError) == (found[1] is ValueError), found
     if not isinstance(found[1], torch.Tensor):
         return  # what torch computes has to work; ours may take more
     assert tuple(found[0].shape) == tuple(found[1].shape)
