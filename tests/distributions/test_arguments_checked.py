@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -17,7 +19,7 @@ torch = pytest.importorskip("torch", reason="torch is the reference")
 T = torch.distributions
 
 
-def outcome(call):
+def outcome(call: Callable[[], Any]) -> Any:
     """Return what a call returns, or the type of its error."""
     try:
         return call()
@@ -27,7 +29,7 @@ def outcome(call):
 
 @pytest.mark.filterwarnings("ignore:Singular sample detected")
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
-def test_values_that_are_no_numbers_are_refused(name):
+def test_values_that_are_no_numbers_are_refused(name: str) -> None:
     """A sampled value has NaN put in its place; both have to find it, or neither."""
     found = []
     for one in both(name, arguments_of(name)):
@@ -37,7 +39,7 @@ def test_values_that_are_no_numbers_are_refused(name):
 
 
 @pytest.mark.parametrize("name", sorted(ARGUMENTS))
-def test_classes_say_how_their_values_look(name):
+def test_classes_say_how_their_values_look(name: str) -> None:
     ours, theirs = getattr(D, name), getattr(T, name)
     for what in ("event_dim", "is_discrete"):
         said, wanted = (
@@ -54,7 +56,7 @@ NUMBERS = sorted(name for name in ARGUMENTS if not both(name, arguments_of(name)
 
 @pytest.mark.parametrize("name", NUMBERS)
 @pytest.mark.parametrize("validate", [True, False])
-def test_log_prob_of_a_number(name, validate):
+def test_log_prob_of_a_number(name: str, validate: bool) -> None:
     found = []
     for one in both(name, arguments_of(name)):
         one._validate_args = validate
@@ -76,7 +78,7 @@ PARAMETERS = {
 
 
 @pytest.mark.parametrize(("name", "parameter"), sorted(PARAMETERS))
-def test_what_is_computed_once_keeps_its_gradient(name, parameter):
+def test_what_is_computed_once_keeps_its_gradient(name: str, parameter: str) -> None:
     """Attributes asked for first where nothing is recorded are those that later losses use."""
     arguments = arguments_of(name)
     plain = made(D, lambda a: tp.tensor(a, dtype=tp.float64), name, arguments)
@@ -95,9 +97,9 @@ def test_what_is_computed_once_keeps_its_gradient(name, parameter):
         assert getattr(asked, other).requires_grad, other
 
 
-def test_a_class_without_constraints_or_support_is_warned_of():
+def test_a_class_without_constraints_or_support_is_warned_of() -> None:
     class Delta(D.Distribution):
-        def log_prob(self, value):
+        def log_prob(self, value: Any) -> Any:
             self._validate_sample(value)
             return value
 
