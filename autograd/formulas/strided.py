@@ -14,7 +14,6 @@ from tensorplug.core.ops.indexing.indexing import (
 )
 from tensorplug.core.ops.strided import (
     as_strided,
-    as_strided_backward,
     as_strided_scatter,
     diag_embed,
     diagonal,
