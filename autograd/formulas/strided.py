@@ -23,6 +23,7 @@ from tensorplug.core.ops.strided import (
     view_as_complex,
     view_as_real,
 )
+from tensorplug.core.ops.strided.strided import as_strided_backward
 
 from ..engine.derivatives import derivative, not_differentiable, on_tensors
 from ..forward.tangents import linear, tangent

@@ -70,7 +70,8 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
         converted = (target if taken else result)._key.dtype
         check_out(op.name, target, converted, result._key, _ERRORS.get(op, RuntimeError))
         if op in _EXACT_CALLS:
-            if _EXACT_CALLS[op](*args, **kwargs) and target._key.dtype is not result._key.dtype:
+            given = dict(zip(op.names, args, strict=False)) | kwargs
+            if _EXACT_CALLS[op](given) and target._key.dtype is not result._key.dtype:
                 raise _unlike(op, target._key.dtype, result._key.dtype)
         elif op in _EXACT or not (op.pointwise or op.elementwise):
             _check_own_dtype(op, target._key.dtype, result._key.dtype, first, len(targets))
@@ -125,7 +126,7 @@ _EXACT: dict[Op, tuple[DType, ...]] = {}
 
 
 #: By op, the calls of which that holds, where it does not hold of all.
-_EXACT_CALLS: dict[Op, Callable[..., bool]] = {}
+_EXACT_CALLS: dict[Op, Callable[[dict[str, Any]], bool]] = {}
 
 
 #: By op, what is said of another dtype, where torch has words of its own.
@@ -135,10 +136,13 @@ _UNLIKE: dict[Op, str] = {}
 def exact_out(
     *functions: Any,
     others: tuple[DType, ...] = (),
-    where: Callable[..., bool] | None = None,
+    where: Callable[[dict[str, Any]], bool] | None = None,
     said: str | None = None,
 ) -> None:
-    """Have ``out=`` of ops take no dtype but the result's, and `others`; if `where` says so of a call."""
+    """Have ``out=`` of ops take no dtype but the result's, and `others`.
+
+    With `where`, that holds of the calls of which it says so, by their arguments' names.
+    """
     for function in functions:
         if said is not None:
             _UNLIKE[function.op] = said

@@ -193,9 +193,9 @@ def clamp_backward(g: Tensor, input: Tensor, min: Tensor | Number, max: Tensor |
     return where(_AND.call(_GE.call(input, min), _LE.call(input, max)), g, 0)
 
 
-def _between_numbers(_: Any, min: Any = None, max: Any = None) -> bool:
+def _between_numbers(given: dict[str, Any]) -> bool:
     """Return whether no bound is a tensor."""
-    return not (isinstance(min, TensorBase) or isinstance(max, TensorBase))
+    return not any([isinstance(given.get(bound), TensorBase) for bound in ("min", "max")])
 
 
 out_variants.exact_out(clamp, where=_between_numbers)

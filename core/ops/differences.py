@@ -285,4 +285,4 @@ def cumulative_trapezoid(
     return areas.cumsum(dim)
 
 
-exact_out(diff, where=lambda input, n=1, *_, **__: n == 0)
+exact_out(diff, where=lambda given: given.get("n", 1) == 0)

@@ -47,7 +47,6 @@ if _FOR_TYPES:
         numeric,
         rearranging,
         shorthands,
-        strided,
         triangles,
     )
     from ..ops.arithmetic import division, fused, pointwise, powers
@@ -64,6 +63,7 @@ if _FOR_TYPES:
     from ..ops.sorting import sets, sorting
     from ..ops.special import bessel, error_functions, gamma
     from ..ops.statistics import histograms, quantiles, variance
+    from ..ops.strided import diagonals, numbers, scattered, strided
     from . import resizing
 
 
@@ -207,7 +207,7 @@ class TensorMethods(Operators):
         argwhere = sorting.argwhere
         as_strided = strided.as_strided
         as_strided_ = strided.as_strided_
-        as_strided_scatter = strided.as_strided_scatter
+        as_strided_scatter = scattered.as_strided_scatter
         asin = trigonometry.asin
         asin_ = trigonometry.asin
         asinh = trigonometry.asinh
@@ -278,11 +278,11 @@ class TensorMethods(Operators):
         deg2rad = numeric.deg2rad
         deg2rad_ = numeric.deg2rad
         det = functions.det
-        diag = strided.diag
-        diag_embed = strided.diag_embed
-        diagflat = strided.diagflat
-        diagonal = strided.diagonal
-        diagonal_scatter = strided.diagonal_scatter
+        diag = diagonals.diag
+        diag_embed = diagonals.diag_embed
+        diagflat = diagonals.diagflat
+        diagonal = diagonals.diagonal
+        diagonal_scatter = scattered.diagonal_scatter
         diff = differences.diff
         digamma = gamma.digamma
         digamma_ = gamma.digamma
@@ -530,7 +530,7 @@ class TensorMethods(Operators):
         scatter_reduce = gather_ops.scatter_reduce
         scatter_reduce_ = gather_ops.scatter_reduce
         select = indexing.select
-        select_scatter = strided.select_scatter
+        select_scatter = scattered.select_scatter
         set_ = resizing.set_
         sgn = pointwise.sgn
         sgn_ = pointwise.sgn
@@ -545,7 +545,7 @@ class TensorMethods(Operators):
         sinc_ = numeric.sinc
         sinh = trigonometry.sinh
         sinh_ = trigonometry.sinh
-        slice_scatter = strided.slice_scatter
+        slice_scatter = scattered.slice_scatter
         slogdet = functions.slogdet
         softmax = softmax_ops.softmax
         sort = sorting.sort
@@ -604,8 +604,8 @@ class TensorMethods(Operators):
         var = variance.var
         vdot = products.vdot
         view_as = shape.view_as
-        view_as_complex = strided.view_as_complex
-        view_as_real = strided.view_as_real
+        view_as_complex = numbers.view_as_complex
+        view_as_real = numbers.view_as_real
         vsplit = splitting.vsplit
         where = masking._where_method
         xlogy = numeric.xlogy
