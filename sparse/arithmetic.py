@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core.device.dtypes import int64, promote_types
+from tensorplug.core.device.dtypes import can_cast, int64, promote_types, scalar_type
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.ops import cat, empty, searchsorted, zeros
+from tensorplug.core.ops.arithmetic.pointwise import check_factor, check_not_bool
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.predicates import result_type
 
@@ -143,23 +144,28 @@ def _pow(input: Any, exponent: Any) -> Any:
 
 
 def _add(input: Any, other: Any, alpha: Any = 1) -> Any:
+    check_factor("add", result_type(input, other), alpha)
     if isinstance(input, SparseTensor) and isinstance(other, SparseTensor):
         a, b = as_coo(input), as_coo(other)
         _check_alike(a, b, "add")
         dtype = promote_types(a.dtype, b.dtype)
-        added = b._stored if alpha == 1 else b._stored * alpha
-        values = cat([a._stored.to(dtype), added.to(dtype)])
+        added = _times(b._stored.to(dtype), alpha)
+        values = cat([a._stored.to(dtype), added])
         total = CooTensor.of(cat([a._where, b._where], 1), values, a._shape)
         return like(total.coalesce() if a._coalesced and b._coalesced else total, input.layout)
     if not isinstance(input, SparseTensor) and isinstance(input, TensorBase):
         return _added_to_dense(input, other, alpha)
     if isinstance(other, TensorBase) and not is_number(other):
-        scaled = other if alpha == 1 else other * alpha
+        scaled = _times(other.to(result_type(input, other)), alpha)
         return _added_to_dense(scaled, input, 1)
     raise RuntimeError(
         "add(): of a sparse tensor and a number: what is not stored would not stay zero; convert with "
         ".to_dense() first"
     )
+
+
+def _times(values: Any, alpha: Any) -> Any:
+    return values if alpha == 1 else (values * alpha).to(values.dtype)
 
 
 def _added_to_dense(dense: Any, sparse: Any, alpha: Any) -> Any:
@@ -175,7 +181,17 @@ def _added_to_dense(dense: Any, sparse: Any, alpha: Any) -> Any:
     return rows.index_add(0, flat, values, alpha=alpha).reshape(dense.shape)
 
 
+def check_kept(name: str, result: Any, target: Any) -> None:
+    """Refuse to write a result into a tensor whose dtype would lose its kind, as of dense tensors."""
+    if not can_cast(result.dtype, target.dtype):
+        raise RuntimeError(
+            f"{name}(): result type {scalar_type(result.dtype)} can't be cast to the desired output type "
+            f"{scalar_type(target.dtype)}"
+        )
+
+
 def _sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    check_not_bool(input, other)
     return _add(input, other, alpha=-alpha)
 
 
@@ -192,10 +208,10 @@ def _add_in_place(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     if tuple(input.shape) != places._shape:
         return input.add_(other.to_dense(), alpha=alpha)
     dtype = result_type(input, places._stored)
+    check_factor("add_", dtype, alpha)
     if dtype is not input.dtype:
         return input.add_(other.to_dense(), alpha=alpha)
-    values = places._stored.to(input.dtype)
-    values = values if alpha == 1 else values * alpha
+    values = _times(places._stored.to(input.dtype), alpha)
     if places.sparse_dim() == 1:
         return input.index_add_(0, places._where[0], values)
     if not places.sparse_dim():
@@ -204,6 +220,7 @@ def _add_in_place(input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 def _sub_in_place(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    check_not_bool(input, other)
     return _add_in_place(input, other, alpha=-alpha)
 
 
@@ -213,7 +230,9 @@ def _scale_in_place(method: str, function: Callable[..., Any]) -> Callable[..., 
             getattr(input._stored, method)(other)
             return input
         if not isinstance(input, SparseTensor):
-            return input.copy_(function(input, other, **options).to_dense())
+            result = function(input, other, **options)
+            check_kept(method, result, input)
+            return input.copy_(result.to_dense())
         return function(input, other, **options)
 
     return compute

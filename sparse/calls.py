@@ -66,7 +66,9 @@ def _in_place(
     own = arithmetic.IN_PLACE.get(name)
     if not isinstance(target, SparseTensor):
         if own is None:
-            return target.copy_(function(*args, **kwargs).to_dense())
+            result = function(*args, **kwargs)
+            arithmetic.check_kept(name, result, target)
+            return target.copy_(result.to_dense())
         return own(*args, **kwargs)
     recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
     if recorded and target.requires_grad and target.is_leaf:
@@ -83,6 +85,7 @@ def _in_place(
             f"a tensor of layout {target.layout} and shape {list(target.shape)}"
         )
     if result.dtype is not target.dtype:
+        arithmetic.check_kept(name, result, target)
         result = result.to(target.dtype)
     unrecorded = target.requires_grad and not recorded
     return target._take_values(result) if unrecorded else target._take(result)

@@ -82,15 +82,19 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     >>> tp.sub(tp.tensor([3.0]), 1)
     tensor([2.])
     """
-    for operand in (input, other):
-        if _is_bool(operand):
-            bools = [value for value in (input, other) if _is_bool(value)]
-            which = "two bool tensors" if len(bools) == 2 else "a bool tensor"
-            raise RuntimeError(
-                f"sub(): Subtraction, the `-` operator, with {which} is not supported. If you are "
-                "trying to invert a mask, use the `~` or `logical_not()` operator instead; else use `^`"
-            )
+    check_not_bool(input, other)
     return elementwise("sub", input, _scaled("sub", input, other, alpha), numbers=True)
+
+
+def check_not_bool(input: Any, other: Any) -> None:
+    """Refuse to subtract bools."""
+    bools = [value for value in (input, other) if _is_bool(value)]
+    if bools:
+        which = "two bool tensors" if len(bools) == 2 else "a bool tensor"
+        raise RuntimeError(
+            f"sub(): Subtraction, the `-` operator, with {which} is not supported. If you are "
+            "trying to invert a mask, use the `~` or `logical_not()` operator instead; else use `^`"
+        )
 
 
 def _check_scaled(input: Tensor, other: Tensor, alpha: Number) -> None:
