@@ -156,8 +156,8 @@ def _add(input: Any, other: Any, alpha: Any = 1) -> Any:
     if not isinstance(input, SparseTensor) and isinstance(input, TensorBase):
         return _added_to_dense(input, other, alpha)
     if isinstance(other, TensorBase) and not is_number(other):
-        scaled = _times(other.to(result_type(input, other)), alpha)
-        return _added_to_dense(scaled, input, 1)
+        dense: Any = other
+        return _added_to_dense(_times(dense.to(result_type(input, dense)), alpha), input, 1)
     raise RuntimeError(
         "add(): of a sparse tensor and a number: what is not stored would not stay zero; convert with "
         ".to_dense() first"
