@@ -374,7 +374,7 @@ def unfold(
         If sizes do not fit.
     """
     tensor(input, "unfold")
-    if input.ndim not in (3, 4):
+    if input.ndim not in (3, 4) or 0 in input._shape[-3:]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
             f"dimensions for input, but got: {list(input.shape)}"
@@ -419,7 +419,7 @@ def fold(
         If sizes do not fit.
     """
     tensor(input, "fold")
-    if input.ndim not in (2, 3):
+    if input.ndim not in (2, 3) or 0 in input._shape[-2:]:
         raise RuntimeError(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero "
             f"dimensions for input, but got: {list(input.shape)}"

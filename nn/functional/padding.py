@@ -53,6 +53,11 @@ def _canonical_pad(
             "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, got "
             f"{count} padded dimensions of an input of {len(shape)}"
         )
+    if mode != "circular" and 0 in shape[-count - 1 :]:
+        raise RuntimeError(
+            f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with possibly 0 batch size and other "
+            f"non-zero dimensions for input, but got: {list(shape)}"
+        )
     for dim, (before, after) in enumerate(around):
         if before or after:
             _CHECKS[mode](shape[dim], before, after)

@@ -147,6 +147,11 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 def _sorted_by_length(lengths: Tensor, enforce_sorted: bool, device: Any) -> tuple[list[int], Any]:
+    if lengths.ndim != 1:
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.ndim}D {lengths.device} "
+            f"{lengths.dtype} tensor"
+        )
     values = [int(length) for length in lengths.tolist()]
     if not values:
         raise RuntimeError("Cannot pack empty tensors: expected `len(lengths)` to be larger than 0")

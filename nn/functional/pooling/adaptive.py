@@ -51,14 +51,17 @@ def _output_size(output_size: Any, size: Shape, name: str) -> Shape:
     return result
 
 
-def _prepare(count: int, input: Any, output_size: Any, name: str) -> tuple[Any, bool, Shape]:
+def _prepare(
+    count: int, input: Any, output_size: Any, name: str, no_channels: bool = False
+) -> tuple[Any, bool, Shape]:
     if isinstance(input, TensorBase) and len(input._shape) <= count:
         raise ValueError(
             f"{name}(): Input dimension should be at least {count + 1}, got {len(input._shape)}"
         )
     x: Any
     x, added = batched(input, count, name)
-    if 0 in x.shape[1:]:
+    # As in torch, whose averages over up to two dimensions take no channels as well.
+    if 0 in x._shape[2 if no_channels else 1 :]:
         raise RuntimeError(
             f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has "
             f"sizes {list(input._shape)}"
@@ -97,7 +100,8 @@ def _avg_rule(count: int) -> Callable[..., Any]:
     """Return the rule of ``adaptive_avg_pool<count>d``."""
 
     def canonical(input: Any, output_size: Sizes) -> Any:
-        x, added, wanted = _prepare(count, input, output_size, f"adaptive_avg_pool{count}d")
+        name = f"adaptive_avg_pool{count}d"
+        x, added, wanted = _prepare(count, input, output_size, name, no_channels=count < 3)
         if added:
             return Delegated(unbatched(_AVG_POOLS[count](x, wanted), added))
         return input, wanted

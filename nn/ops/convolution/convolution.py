@@ -49,6 +49,10 @@ def _check_windows(
 ) -> None:
     """Raise unless a kernel fits into an input of such spatial sizes, so often as the output says."""
     stride, padding, dilation = options
+    if 0 in kernel:
+        raise RuntimeError(
+            f"{name}(): kernel size should be greater than zero, but got {list(kernel)}"
+        )
     padded = tuple([s + 2 * p for s, p in zip(size, padding, strict=True)])
     fit = positions(padded, kernel, stride, dilation) if len(kernel) == len(size) else (0,)
     if min(fit, default=1) < 1 or (where is not None and any(map(gt, where, fit))):
@@ -61,6 +65,11 @@ def _check_windows(
 
 def _check_groups(name: str, channels: int, share: int | None, outputs: int, groups: int) -> None:
     """Raise unless channels are divided by the groups, `share` into each."""
+    if not outputs:
+        raise RuntimeError(
+            f"{name}(): Given groups={groups}, expected weight to be at least {groups} at dimension 0, got "
+            "none"
+        )
     if (
         groups < 1
         or channels % groups

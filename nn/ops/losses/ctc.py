@@ -49,6 +49,8 @@ def _canonical_ctc(
             f"ctc_loss(): expected log_probs of 2 or 3 dimensions, got {list(log_probs.shape)}"
         )
     steps, n, classes = log_probs.shape
+    if not log_probs.numel():
+        raise RuntimeError("log_probs tensor must not be empty")
     if not 0 <= blank < classes:
         raise RuntimeError(f"blank must be in label range, got {blank} of {classes} labels")
     inputs = _lengths(input_lengths, n, "input_lengths")

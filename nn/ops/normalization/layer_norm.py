@@ -161,6 +161,10 @@ def _canonical_group_norm(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(input.shape)} and num_groups={num_groups}"
         )
+    if math.prod((input._shape[0], channels // num_groups, *input._shape[2:])) == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {list(input.shape)}"
+        )
     for name, value in (("weight", weight), ("bias", bias)):
         if value is not None and value._shape != (channels,):
             raise RuntimeError(
