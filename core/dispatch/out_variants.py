@@ -423,10 +423,10 @@ def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
 
     The operands are tensors of one key, of the target's shape or 0-d, and numbers.
     """
+    if not isinstance(operands[0], TensorBase):
+        return False
     own = target._key
     first = operands[0]
-    if not isinstance(first, TensorBase):
-        return False
     key = first._key
     index = op.index
     writer = key.writers[index]

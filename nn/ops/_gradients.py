@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.autograd import enable_grad, grad, is_grad_enabled
-from tensorplug.core.ops import zeros_like
+from tensorplug.autograd.transforms.transforms import vjp
 
 
 def gradients(function: Any, g: Any, arguments: tuple[Any, ...], *wanted: int) -> tuple[Any, ...]:
@@ -28,20 +27,11 @@ def gradients(function: Any, g: Any, arguments: tuple[Any, ...], *wanted: int) -
         One for each, of its shape, differentiable in turn.
     """
     values = list(arguments)
-    recorded = is_grad_enabled()
-    with enable_grad():
-        targets = []
-        for place in wanted:
-            # A view of its own, with its tangent: other arguments may be made of the same tensor.
-            value = values[place]
-            apart = value.requires_grad and not recorded
-            target = value.detach() if apart else value.view_as(value)
-            targets.append(target if target.requires_grad else target.requires_grad_())
+
+    def body(*targets: Any) -> Any:
+        for place, target in zip(wanted, targets, strict=True):
             values[place] = target
-        result = function.op.decompose(tuple(values))
-        found = grad(result, targets, g, create_graph=True, allow_unused=True)
-    made = [
-        zeros_like(target) if one is None else one
-        for one, target in zip(found, targets, strict=True)
-    ]
-    return tuple(made if recorded else [one.detach() for one in made])
+        return function.op.decompose(tuple(values))
+
+    _, back = vjp(body, *[arguments[place] for place in wanted])
+    return tuple(back(g))

@@ -39,6 +39,7 @@ def differing(record: OpRecord) -> Iterator[str]:
 
 @pytest.mark.filterwarnings("ignore")
 def test_named_arguments_make_no_difference() -> None:
-    chosen = [record for record in records() if not get_op(record.op).view]
+    unset = ("empty", "new_empty")  # hold whatever there was
+    chosen = [r for r in records() if not get_op(r.op).view and not r.op.startswith(unset)]
     wrong = [said for record in chosen for said in differing(record)]
     assert not wrong, "\n".join(wrong)

@@ -273,6 +273,12 @@ def test_a_kernel_for_any_op_serves_training(stranger):
 #: The first samples of these ask for the one of all elements, which other ops serve: amax, amin, median_all.
 NOT_CALLED = ("max", "median", "min", "nanmedian")
 
+#: Without a kernel the bodies of these differentiate those of other ops, whose derivatives are asked before.
+BY_OTHERS = (
+    "ctc_loss_backward", "embedding_bag_backward", "grid_sampler_backward", "interpolate_backward",
+    "local_response_norm_backward", "multi_margin_loss_backward", "multilabel_margin_loss_backward",
+)  # fmt: skip
+
 
 def _calls_with_0d():
     """Yield ops that take a 0-d tensor for their first one, and such a call of each."""
@@ -307,7 +313,7 @@ def test_a_kernel_serves_0d_tensors(stranger):
         if plugin.calls[name] == before:
             silent.append(name)
     assert len(expected) > 200
-    assert not silent, f"kernels that were not called: {silent}"
+    assert silent == ["equal"], "which tensors of two shapes are not needs no kernel"
 
 
 def test_a_former_order_of_arguments_reaches_the_kernel(stranger):
@@ -447,4 +453,4 @@ def test_a_rule_for_any_op_is_asked(stranger, plugin, run):
         if met.value.args[0] != op.name:
             others[op.name] = met.value.args[0]
     assert len(calls) > 400
-    assert set(others) <= set(NOT_CALLED), others
+    assert set(others) <= {*NOT_CALLED, *BY_OTHERS}, others

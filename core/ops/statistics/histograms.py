@@ -117,7 +117,27 @@ def _check_bins(name: str, bins: Any) -> None:
         raise RuntimeError(f"{name}(): bins must be > 0, but got {bins}")
 
 
-@composite(method=False)
+def _canonical_grid(points: Any, edges: Any, weight: Any = None) -> tuple[Any, ...]:
+    check_tensor(points, "grid_counts", "points")
+    others = [*edges, *([] if weight is None else [weight])]
+    for other in others:
+        check_tensor(other, "grid_counts", "edges and weight")
+    shapes = [other._shape for other in others]
+    if (
+        points.ndim != 2
+        or len(edges) != points._shape[1]
+        or any([len(shape) != 1 or not shape[0] for shape in shapes[: len(edges)]])
+        or (weight is not None and weight._shape != points._shape[:1])
+        or any([other._key is not points._key for other in others])
+    ):
+        raise RuntimeError(
+            "grid_counts(): expected points in rows, a row of edges for each of their numbers, "
+            f"and a weight for each, all of one dtype and device, got {list(points.shape)} and {shapes}"
+        )
+    return points, edges, weight
+
+
+@composite(rule=_canonical_grid, method=False)
 def grid_counts(points: Tensor, edges: Sequence[Tensor], weight: Tensor | None = None) -> Tensor:
     """Return the weight of points, in rows, in each cell of the grid that edges span; the last bin is closed.
 

@@ -84,9 +84,9 @@ cdef class Call:
         return 1.0 / ((length if length > 1 else 1) * self.s.samples) if mean else 1
 
 
-def ctc_loss(log_probs, targets, tuple input_lengths, tuple target_lengths, blank, reduction, bint zero_infinity):
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, bint zero_infinity):
     """Return the losses of samples, their sum, or the mean of losses per label."""
-    cdef Call call = Call(log_probs, targets, input_lengths, target_lengths, blank)
+    cdef Call call = Call(log_probs, targets, tuple(input_lengths), tuple(target_lengths), blank)
     cdef np.npy_intp samples = call.s.samples
     cdef int number = type_of(call.x), done
     cdef np.ndarray losses = new_array(descriptors[number], 1, &samples, NULL), result
@@ -119,10 +119,10 @@ def ctc_loss(log_probs, targets, tuple input_lengths, tuple target_lengths, blan
 
 
 def ctc_loss_backward(
-    g, log_probs, targets, tuple input_lengths, tuple target_lengths, blank, reduction
+    g, log_probs, targets, input_lengths, target_lengths, blank, reduction
 ):
     """Return the gradient of the log probabilities."""
-    cdef Call call = Call(log_probs, targets, input_lengths, target_lengths, blank)
+    cdef Call call = Call(log_probs, targets, tuple(input_lengths), tuple(target_lengths), blank)
     cdef int number = type_of(call.x), done
     cdef bint wide = number == TP_F64, mean = reduction == "mean"
     cdef np.ndarray given = contiguous(g, number), each, result = new_like(call.x, number)

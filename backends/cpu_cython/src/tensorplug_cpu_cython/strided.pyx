@@ -334,7 +334,7 @@ def as_strided_backward_kernel(fallback):
 
     The fallback serves views of what does not lie row by row.
     """
-    def as_strided_backward(g, tuple input_shape, size, stride, Py_ssize_t storage_offset, layout):
+    def as_strided_backward(g, input_shape, size, stride, Py_ssize_t storage_offset, layout):
         cdef np.ndarray values = array_of(g), storage
         cdef np.npy_intp shape[64]
         cdef np.npy_intp strides[64]
@@ -364,7 +364,7 @@ def as_strided_backward_kernel(fallback):
                 <double *> np.PyArray_DATA(storage) + storage_offset, <const double *> np.PyArray_DATA(values),
                 dims, shape, strides,
             )
-        return view(_part(storage, 0, begin, count, 1, False), input_shape)
+        return view(_part(storage, 0, begin, count, 1, False), tuple(input_shape))
 
     return as_strided_backward
 

@@ -34,8 +34,10 @@ def interpolate(
             [math.floor(n * f) for n, f in zip(input.shape[2:], scale_factor, strict=True)]
         )
     if mode == "area":
-        return pooling_average.adaptive_avg_pool(input, size)
-    return upsampling.interpolate(input, size, scale_factor, mode, bool(align_corners), antialias)
+        return pooling_average.adaptive_avg_pool(input, tuple(size))
+    return upsampling.interpolate(
+        input, tuple(size), _plain(scale_factor), mode, bool(align_corners), antialias
+    )
 
 
 def interpolate_backward(
@@ -49,7 +51,17 @@ def interpolate_backward(
 ) -> Any:
     """Return the gradient of the images."""
     if mode == "area":
-        return pooling_average.adaptive_avg_pool_backward(grad_output, input_size)
+        return pooling_average.adaptive_avg_pool_backward(grad_output, tuple(input_size))
     return upsampling.interpolate_backward(
-        grad_output, input_size, scale_factor, mode, bool(align_corners), antialias
+        grad_output,
+        tuple(input_size),
+        _plain(scale_factor),
+        mode,
+        bool(align_corners),
+        antialias,
     )
+
+
+def _plain(factors: Factors | None) -> Factors | None:
+    """Return factors as a tuple itself, which compiled code takes, not of a class derived from it."""
+    return None if factors is None else tuple(factors)
