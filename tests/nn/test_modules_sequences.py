@@ -278,17 +278,14 @@ CASTS = ("double", "float", "half", "long", "int", "short", "char", "byte")
 @pytest.mark.parametrize("before", CASTS)
 @pytest.mark.parametrize("after", CASTS)
 def test_casts_of_packed_sequences(before, after, ordered):
-    import torch
-
-    for library, pack in ((tp, rnn), (torch, torch.nn.utils.rnn)):
-        sequences = [getattr(library.arange(float(n)), before)() for n in (3, 2, 1)]
-        packed = pack.pack_sequence(sequences, enforce_sorted=ordered)
-        cast = getattr(packed, after)()
-        assert cast.data.dtype is getattr(sequences[0], after)().dtype
-        assert cast.data.tolist() == packed.data.tolist()
-        assert (cast is packed) == (before == after)
-        assert packed.to("cpu") is packed
-        assert packed.cpu() is packed
+    sequences = [getattr(tp.arange(float(n)), before)() for n in (3, 2, 1)]
+    packed = rnn.pack_sequence(sequences, enforce_sorted=ordered)
+    cast = getattr(packed, after)()
+    assert cast.data.dtype is getattr(sequences[0], after)().dtype
+    assert cast.data.tolist() == packed.data.tolist()
+    assert (cast is packed) == (before == after)
+    assert packed.to("cpu") is packed
+    assert packed.cpu() is packed
 
 
 @pytest.mark.parametrize(
