@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tensorplug.core.device.device import META
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase, new_tensor
@@ -91,6 +92,8 @@ def _root_gradient(output: Any, gradient: Any, number: int, name: str) -> Any:
 
 def _start(pass_: BackwardPass, outputs: tuple[Any, ...], gradients: list[Any]) -> None:
     """Run a pass from tensors and their gradients."""
+    if gradients[0]._key.device is META:  # whose ops have no raw forms
+        pass_.raw = False
     pass_.run(
         [
             (edge_of(output), gradient._array if pass_.raw else gradient)
@@ -107,7 +110,7 @@ def backward_from(
         layers.note_opaque("backward()")
     gradient = _root_gradient(tensor, gradient, 0, "backward()")
     pass_ = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph)
-    pass_.run([(edge_of(tensor), gradient._array if pass_.raw else gradient)])
+    _start(pass_, (tensor,), [gradient])
 
 
 def backward(

@@ -340,10 +340,10 @@ def _traced(
     replay.refused = True  # until it is traced
     if tracked and max([math.prod(tensor._shape) for tensor in tensors]) > _LARGEST:
         return None
-    asked = kwargs.get("device")
-    if isinstance(asked, str):
-        kwargs = {**kwargs, "device": Device(asked)}
-    device: Device = tensors[0]._key.device if tensors else kwargs.get("device") or default.device
+    if isinstance(kwargs.get("device"), str):
+        kwargs = {**kwargs, "device": Device(kwargs["device"])}
+    asked = [value for value in (*args, *kwargs.values()) if isinstance(value, Device)]
+    device: Device = tensors[0]._key.device if tensors else asked[0] if asked else default.device
     if device is META:
         return None
     for tensor in tensors:
