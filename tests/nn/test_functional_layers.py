@@ -71,7 +71,9 @@ def test_embedding_bag_of_a_last_offset_before_the_end(compare, mode, padding, e
 
     options = {"mode": mode, "padding_idx": padding, "include_last_offset": True}
 
-    def cut(index, weight, ends):  # torch's own kernels end the last bag here or there, by dtype and mode
+    def cut(
+        index, weight, ends
+    ):  # torch's own kernels end the last bag here or there, by dtype and mode
         return torch.nn.functional.embedding_bag(index[: ends[-1]], weight, ends, **options)
 
     def ours(index, weight, ends):
