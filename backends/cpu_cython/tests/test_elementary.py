@@ -21,6 +21,8 @@ FUNCTIONS = [
     ("atan", np.arctan, 4),
     ("tan", np.tan, 5),
     ("erfc", special.erfc, 12),
+    ("tanh", np.tanh, 3),
+    ("sigmoid", special.expit, 3),
 ]
 
 _ENDS = [3e38, 88.9, 89.3, 127.9, 128, 126, 149, 151, 1e9, 1e10, 1e20, 9.9, 10.1, 11, 1000, 1e-30]

@@ -193,16 +193,14 @@ INLINE double m_log_F64(double x) {
 LOG1P(F32, float)
 LOG1P(F64, double)
 
+/* m / (m + 2) of m = exp(2 |x|) - 1, which is 1 from 10 on. */
 INLINE float m_tanh_F32(float x) {
-    float a = fabsf(x), z = x * x;
-    float q = -0.00571684306f;
-    q = q * z + 0.0206503905f;
-    q = q * z + -0.0537434295f;
-    q = q * z + 0.133314908f;
-    q = q * z + -0.333332837f;
-    float y = 1.0f - 2.0f / (m_exp_F32(2.0f * a) + 1.0f);
-    y = copysignf(a < 0.625f ? a + a * z * q : y, x);
-    return x != x ? x : y;
+    float c = 2.0f * fabsf(x);
+    c = c > 20.0f ? 20.0f : c;
+    float n, r = exp_remainder_F32(c, &n);
+    float s = power_of_two_F32((int32_t)n);
+    float m = s * reduced_expm1_F32(r) + (s - 1.0f);
+    return copysignf(m / (m + 2.0f), x);
 }
 
 INLINE double m_tanh_F64(double x) {
@@ -212,7 +210,15 @@ INLINE double m_tanh_F64(double x) {
     return x != x ? x : y;
 }
 
-INLINE float m_sigmoid_F32(float x) { return 1.0f / (1.0f + m_exp_F32(-x)); }
+/* s / (s + s exp(-x)) of s = 2^-24, with which exp(105) is a number: neither end takes a second factor. */
+INLINE float m_sigmoid_F32(float x) {
+    float c = -x < -20.0f ? -20.0f : -x;
+    c = c > 105.0f ? 105.0f : c;
+    float n, r = exp_remainder_F32(c, &n);
+    bits32 b = {.f = 0x1p-24f + 0x1p-24f * reduced_expm1_F32(r)};
+    b.u += (uint32_t)(int32_t)n << 23;
+    return 0x1p-24f / (0x1p-24f + b.f);
+}
 INLINE double m_sigmoid_F64(double x) { return 1.0 / (1.0 + m_exp_F64(-x)); }
 
 INLINE float m_erf_F32(float x) {
