@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("tensorplug_cpu_cython.pointwise_tiles", reason="cpu_cython is not built")
 import tensorplug as tp
 import tensorplug.nn.functional as F
-from tensorplug_cpu_cython import pointwise_regions
+from tensorplug_cpu_cython import pointwise, pointwise_regions
 from tensorplug_cpu_cython.pointwise_tiles import Tiles
 
 GRAPHS = 2000 if os.environ.get("TENSORPLUG_FUZZ") else 60
@@ -163,6 +163,36 @@ def test_a_wrong_register_is_found(monkeypatch):
         except AssertionError:
             wrong += 1
     assert wrong > 5
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 0.5, -1])
+@pytest.mark.parametrize("dtype", DTYPES[3:], ids=str)
+def test_squares_as_powers(dtype, exponent, monkeypatch):
+    if not dtype.is_floating_point and exponent not in (2, 3):
+        exponent = 2
+    loops = []
+
+    def recorded(shape, order, inputs, outputs, calls, between, grain):
+        loops.extend(call[0] for call in calls)
+        return Tiles(shape, order, inputs, outputs, calls, between, grain)
+
+    monkeypatch.setattr(pointwise_regions, "Tiles", recorded)
+    x = tp.tensor([0.0, 1, 2.5, 7, 11, 100, 3] * 99).to(dtype)
+    if dtype.is_floating_point:
+        x = tp.cat([x, -x, tp.tensor([float("inf"), -float("inf"), float("nan")]).to(dtype)])
+
+    def program(x):
+        return (x * 3) ** exponent + x
+
+    compiled = tp.compile(program)
+    with tp.no_grad():
+        for _ in range(3):
+            found, wanted = (y.to(tp.float64).numpy() for y in (compiled(x), program(x)))
+            np.testing.assert_array_equal(found, wanted)
+    number = pointwise_regions._NUMBER_OF[dtype]
+    square = pointwise.Unary("square").loop(number)[0]
+    assert loops
+    assert (square in loops) == (exponent == 2)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
