@@ -8,7 +8,7 @@ import pytest
 
 import tensorplug as tp
 
-WAYS = ("sum", "mean", "max", "min", "prod")
+WAYS = ("sum", "mean", "max", "min", "prod", "amax", "amin")
 NUMBERS = [3.0, 3.0, 1.0, 0.0, 5.0, 2.0, 0.0, 0.0, 7.0, -1.0, 4.0, 4.0]
 
 #: Shapes, axis and lengths, in which segments are empty at either end and in between.
@@ -53,6 +53,18 @@ def test_nan_takes_the_gradient_of_extremes(way):
     result.backward(tp.tensor([10.0, 20.0, 30.0]))
     assert [math.isnan(value) for value in result.tolist()] == [True, False, True]
     assert x.grad.tolist() == [0, 10, 0, 20, 15, 15]
+
+
+@pytest.mark.parametrize("others", list(itertools.product((0.0, 2.0, math.nan), repeat=3)))
+def test_gradient_of_a_product_is_that_of_the_others(others):
+    """Of NaN too, unless zeros stand beside it."""
+    x = tp.tensor([math.nan, *others], dtype=tp.float64, requires_grad=True)
+    tp.segment_reduce(x, "prod", lengths=tp.tensor([4])).sum().backward()
+    factors = x.tolist()
+    for i, found in enumerate(x.grad.tolist()):
+        wanted = math.prod(factors[:i] + factors[i + 1 :])
+        if 0.0 not in others or not math.isnan(found):
+            np.testing.assert_equal(found, wanted)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -23,13 +23,15 @@ _FULL = handle("full")
 _SEARCHSORTED = handle("searchsorted")
 _WHERE = handle("where")
 
-#: By reduction, the way of scatter_reduce, and what a segment without elements is.
+#: By reduction, under both of torch's names: the way of scatter_reduce, and what no elements make.
 _WAYS = {
     "sum": ("sum", 0.0),
     "mean": ("sum", 0.0),
     "prod": ("prod", 1.0),
     "max": ("amax", -math.inf),
+    "amax": ("amax", -math.inf),
     "min": ("amin", math.inf),
+    "amin": ("amin", math.inf),
 }
 
 
@@ -130,7 +132,7 @@ def segment_reduce(
     data : Tensor
         Floating-point numbers, of shape (\*B, size, \*).
     reduce : {"sum", "mean", "max", "min", "prod"}
-        How.
+        How; "amax" and "amin" are other names.
     lengths : Tensor of int32 or int64, optional
         (\*B, segments), how long each is.
     indices : None
@@ -194,6 +196,6 @@ def segment_reduce(
         none = math.nan if initial is None else initial
         result = _WHERE.call(count == 0, none, result / count.clamp(min=1))
     elif initial is not None and not summed:
-        better = result < initial if reduce == "max" else result > initial
+        better = result < initial if way == "amax" else result > initial
         result = _WHERE.call(better, initial, result)
     return cast(result, data.dtype)
