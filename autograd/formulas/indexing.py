@@ -78,7 +78,7 @@ def _counts(g: Any, dim: int, index: Any, include_self: bool) -> Any:
 def _factors(
     input: Any, dim: int, index: Any, src: Any, include_self: bool
 ) -> tuple[Any, Any, Any]:
-    """Return of each product the factors that are not zero, multiplied; how many are; their sum.
+    """Return of each product the plain factors, multiplied; how many are zero or nan; the sum of these.
 
     The sum of zeros is zero, but has a derivative.
     """
@@ -87,25 +87,33 @@ def _factors(
     )
     # A zero of the input that does not take part has to count as none.
     own = input if include_self else _number(input, 1).expand(input.shape)
-    count = scatter_add((own == 0).to(input.dtype), dim, index, (src == 0).to(input.dtype))
+    count = scatter_add(
+        _no_divisor(own).to(input.dtype), dim, index, _no_divisor(src).to(input.dtype)
+    )
     return product, count, scatter_add(_or_zero(own), dim, index, _or_zero(src))
 
 
 def _without(factor: Any, product: Any, count: Any, zeros: Any) -> Any:
     """Return the product of all factors but this, for derivatives up to the second."""
-    one, none = _number(factor, 1), _number(factor, 0)
+    # Two zeros or more make zero, and nan with a nan among them.
+    one, several = _number(factor, 1), zeros * 0
     # But for this one zero, the other zeros are: none, one, which their sum is, or more.
-    other = _WHERE.call(count == 1, one, _WHERE.call(count == 2, zeros - _or_zero(factor), none))
-    every = _WHERE.call(count == 0, one, _WHERE.call(count == 1, zeros, none))
-    return product / _or_one(factor) * _WHERE.call(factor == 0, other, every)
+    other = _WHERE.call(count == 1, one, _WHERE.call(count == 2, zeros - _or_zero(factor), several))
+    every = _WHERE.call(count == 0, one, _WHERE.call(count == 1, zeros, several))
+    return product / _or_one(factor) * _WHERE.call(_no_divisor(factor), other, every)
+
+
+def _no_divisor(value: Any) -> Any:
+    """Return where a product can't be divided by a factor to get that of the others."""
+    return (value == 0) | (value != value)
 
 
 def _or_one(value: Any) -> Any:
-    return _WHERE.call(value == 0, _number(value, 1), value)
+    return _WHERE.call(_no_divisor(value), _number(value, 1), value)
 
 
 def _or_zero(value: Any) -> Any:
-    return _WHERE.call(value == 0, value, _number(value, 0))
+    return _WHERE.call(_no_divisor(value), value, _number(value, 0))
 
 
 def _reduced_input(

@@ -13,6 +13,7 @@ from ..device.dtypes import (
     as_dtype,
     dtype_named,
     get_default_dtype,
+    int64,
     shown,
 )
 from ..device.meta import view_of
@@ -23,7 +24,7 @@ from . import host
 from .base import TensorBase, new_tensor, storage_of
 from .host import from_dlpack, from_numpy
 from .host_data import from_data
-from .predicates import is_tensor
+from .predicates import is_storage, is_tensor
 from .shapes import Shape, Size, as_shape, check_sizes
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def tensor(
         result = result.to(
             device=data._key.device if device is None else device, dtype=chosen, copy=True
         )
-    elif (there := _on_a_device(data)) is not None:
+    elif (there := _on_a_device(data, chosen)) is not None:
         where = there.device if device is None else device
         result = there.to(device=where, dtype=chosen, copy=True)
     else:
@@ -140,7 +141,7 @@ def as_tensor(
     if is_tensor(data):
         with overrides.unseen():
             return data.to(device=device, dtype=chosen)
-    there = _on_a_device(data)
+    there = _on_a_device(data, chosen)
     if there is not None:
         return there.to(device=device, dtype=chosen)
     where = default_device() if device is None else Device(device)
@@ -155,14 +156,27 @@ def as_tensor(
     return tensor(data, dtype=chosen, device=where)
 
 
-def _on_a_device(data: Any) -> Tensor | None:
-    """Return another library's array as a tensor over its memory, unless that is the host's."""
+def _on_a_device(data: Any, dtype: DType | None) -> Tensor | None:
+    """Return a storage, or another library's array unless on the host, as a tensor over its memory."""
     if host.is_array(data) or isinstance(data, (list, tuple, int, float)):
         return None
+    if is_storage(data):
+        return _of_storage(data, dtype)
     if hasattr(data, "__dlpack_device__"):
         key = int(data.__dlpack_device__()[0])
         return None if key in _DLPACK_HOST else from_dlpack(data)
     return host.from_protocols(data)
+
+
+def _of_storage(storage: Any, dtype: DType | None) -> Tensor:
+    """Return the elements of a storage, of which bytes alone can be read as any dtype."""
+    own = getattr(storage, "dtype", dtype or int64)
+    if dtype not in (None, own):
+        raise RuntimeError(
+            f"Expected a Storage of type {dtype.name} or an UntypedStorage, but got {own.name}"
+        )
+    elements: Tensor = storage.untyped()._tensor(own)
+    return elements
 
 
 def asarray(
@@ -205,7 +219,7 @@ def asarray(
         shared = from_numpy(obj)
     elif host.is_capsule(obj) or (hasattr(obj, "__dlpack__") and not host.is_array(obj)):
         shared = from_dlpack(obj)
-    elif (there := _on_a_device(obj)) is not None:
+    elif (there := _on_a_device(obj, chosen)) is not None:
         shared = there
     elif isinstance(obj, (bytes, bytearray, memoryview)):
         shared = frombuffer(obj, dtype=chosen or get_default_dtype())

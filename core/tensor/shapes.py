@@ -49,6 +49,11 @@ class Size(tuple[int, ...]):
     def __radd__(self, other: Any) -> Size:
         return Size(tuple(other) + tuple(self))
 
+    def __mul__(self, count: SupportsIndex) -> Size:
+        return as_size(tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
+
     def __repr__(self) -> str:
         text = f"Size([{', '.join(map(str, self))}])"
         return text if _shown_as[0] == "tensorplug" else shown(text)

@@ -70,7 +70,7 @@ MISSING = {
     "nn.functional has it": "native_channel_shuffle",
     "a layout of fairseq's, (time, batch, channel): transpose and conv1d": "conv_tbc",
     "linalg.eigh; svd_lowrank for a few directions": "lobpcg",
-    "prototypes of torch's": "hash_tensor segment_reduce",
+    "a prototype of torch's": "hash_tensor",
     "a Generator is as safe": "thread_safe_generator",
 }
 MISSING_METHODS = {

@@ -174,3 +174,26 @@ def test_arrays_of_numpy_share():
     whole, part = tp.from_numpy(array), tp.from_numpy(array[2:6])
     assert whole.untyped_storage() == part.untyped_storage()
     assert part.untyped_storage().data_ptr() == array.ctypes.data
+
+
+@pytest.mark.parametrize(
+    "dtype", [tp.int16, tp.bfloat16, tp.float64, tp.complex64, tp.bool], ids=str
+)
+def test_a_tensor_of_a_storage(dtype):
+    """Bytes are read as the dtype that is asked for, elements of a dtype as no other."""
+    x = tp.tensor([1, 0, 3, 5], dtype=dtype)
+    for storage in (x.storage(), x.untyped_storage()):
+        result = tp.tensor(storage, dtype=dtype)
+        assert result.dtype == dtype
+        assert result.tolist() == x.tolist()
+        assert result.data_ptr() != x.data_ptr()
+        assert tp.asarray(storage, dtype=dtype).data_ptr() == x.data_ptr()
+    assert tp.tensor(x.storage()).dtype == dtype
+    with pytest.raises(RuntimeError, match="Expected a Storage of type"):
+        tp.tensor(x.storage(), dtype=tp.int32)
+
+
+def test_sizes_repeated_are_sizes():
+    for size in (tp.Size([1, 2]) * 2, 2 * tp.Size([1, 2])):
+        assert type(size) is tp.Size
+        assert size == (1, 2, 1, 2)

@@ -6,6 +6,7 @@ from ..exports import exported
 from .gather import *
 from .index_select import *
 from .indexing import *
+from .segments import *
 from .take import *
 
 # Type checkers follow the lines with `*`.
