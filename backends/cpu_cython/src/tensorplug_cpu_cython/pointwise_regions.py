@@ -184,11 +184,15 @@ def _loop(program: FusionProgram, step: FusionStep) -> _Loop | None:
         or len(arrays) != (2 if type(owner) is pointwise.Binary else len(arrays))
     ):
         return None
-    if address == _POWER.loop(types[0])[0] and isinstance(arrays[1], np.ndarray) and arrays[1] == 2:
+    if address == _POWER.loop(types[0])[0] and _is_two(arrays[1]):
         # What the loop of powers does for that exponent, and can be part of a chain.
         address, _, own, grain = _SQUARE.loop(types[0])
         arrays = arrays[:1]
     return _Loop(address, tuple(map(float, numbers)) or own, tuple(arrays), result, grain)
+
+
+def _is_two(array: Any) -> bool:
+    return isinstance(array, np.ndarray) and array.size == 1 and bool(array == 2)
 
 
 _POWER, _SQUARE = pointwise.Binary("pow"), pointwise.Unary("square")
