@@ -118,3 +118,43 @@ def test_digamma(dtype: Any) -> None:
     np.testing.assert_allclose(found, expected, 1e-6 if dtype == np.float32 else 1e-10)
     special_ones = tp.digamma(tp.tensor([0.0, -0.0, -3.0, np.inf, np.nan])).numpy()
     np.testing.assert_array_equal(special_ones, [-np.inf, np.inf, np.nan, np.inf, np.nan])
+
+
+def on_both(function: Any, *arrays: Any) -> list[list[Any]]:
+    """Return what a function gives with its gradients, by the kernels here and by those below."""
+    found = []
+    for backend in ("cpu_cython", "cpu_numpy"):
+        with tp.prefer(backend):
+            leaves = [tp.from_numpy(a.copy(order="K")).requires_grad_() for a in arrays]
+            y = function(*leaves)
+            gradients = tp.autograd.grad(
+                y, leaves, tp.arange(y.numel()).reshape(y.shape).to(y.dtype) / 100
+            )
+            found.append([t.detach().numpy() for t in (y, *gradients)])
+    return found
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear"])
+def test_interpolate(mode: str, dtype: Any) -> None:
+    for (images, channels), (size, wanted) in itertools.product(
+        ((1, 1), (3, 5), (40, 3), (257, 1)), ((1, 1), (4, 3), (3, 7), (64, 5), (129, 2))
+    ):
+        x = numbers((images, channels, size), dtype)
+        ours, below = on_both(
+            lambda x, wanted=wanted: tp.nn.functional.interpolate(x, wanted, mode=mode), x
+        )
+        for one, other in zip(ours, below, strict=True):
+            np.testing.assert_allclose(one, other, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("positions", [1, 3, 31, 32, 33, 65])
+def test_local_response_norm(positions: int, dtype: Any) -> None:
+    for images, channels, size in itertools.product((1, 2, 50), (1, 6), (2, 5)):
+        x = numbers((images, channels, positions), dtype)
+        ours, below = on_both(
+            lambda x, size=size: tp.nn.functional.local_response_norm(x, size, 0.5), x
+        )
+        for one, other in zip(ours, below, strict=True):
+            np.testing.assert_allclose(one, other, 1e-4, 1e-4)
