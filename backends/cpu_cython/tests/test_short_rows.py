@@ -158,3 +158,51 @@ def test_local_response_norm(positions: int, dtype: Any) -> None:
         )
         for one, other in zip(ours, below, strict=True):
             np.testing.assert_allclose(one, other, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 2.5, 3.0, np.inf])
+def test_cdist(p: float, dtype: Any) -> None:
+    for batch, (rows, others, length) in itertools.product(
+        (1, 2, 63, 65), ((1, 1, 1), (5, 6, 2), (16, 15, 4), (4, 16, 4), (2, 2, 33))
+    ):
+        a = numbers((batch, rows, length), dtype, strange=True)
+        b = numbers((batch, others, length), dtype)
+        b[:, 0] = a[:, 0]  # distances of nought
+        found = []
+        for backend in ("cpu_cython", "cpu_numpy"):
+            with tp.prefer(backend):
+                mode = "donot_use_mm_for_euclid_dist"
+                found.append(tp.cdist(tp.from_numpy(a), tp.from_numpy(b), p, mode).numpy())
+        np.testing.assert_allclose(*found, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gradient_of_cumprod(dtype: Any) -> None:
+    for shape in ((7,), (1, 9), (65, 5), (3, 5, 130), (2, 0, 3)):
+        x = numbers(shape, dtype)
+        x[np.abs(x) < 1] = 0
+        for dim in range(len(shape)):
+            ours, below = on_both(lambda x, dim=dim: x.cumprod(dim), x)
+            for one, other in zip(ours, below, strict=True):
+                np.testing.assert_allclose(one, other, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangular_matrices_in_rows_and_columns(upper: bool, columns: int, dtype: str) -> None:
+    for n, unit in itertools.product((1, 5, 40), (False, True)):
+        A = numbers((2, n, n), "f8") / n + 2 * np.eye(n) + (1j if dtype[0] == "c" else 0) / n
+        b = numbers((2, n, columns), "f8")
+        half = np.triu(A) if upper else np.tril(A)
+        if unit:
+            half[:, range(n), range(n)] = 1
+        expected = np.linalg.solve(half, b)
+        for given in (tp.from_numpy(A.astype(dtype)), tp.from_numpy(A.mT.astype(dtype, "C")).mT):
+            x = tp.linalg.solve_triangular(
+                given, tp.from_numpy(b.astype(dtype)), upper=upper, unitriangular=unit
+            )
+            np.testing.assert_allclose(x.numpy(), expected, 1e-3, 1e-4)
+            whole = tp.linalg.solve(given, tp.from_numpy(b.astype(dtype)))
+            np.testing.assert_allclose(whole.numpy(), np.linalg.solve(A, b), 1e-2, 1e-3)
