@@ -189,6 +189,8 @@ class Recorder(Memory, Layer):
     def _noted(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, before: list[Any]
     ) -> None:
+        if not op.declared:  # a primitive's canonical call, which only its transform can make
+            self._refuse(f"{op.name}() is called by a functional transform")
         if any([isinstance(value, Generator) for value in (*args, *kwargs.values())]):
             self._refuse(f"{op.name}() draws from a generator of its own")
         made = tensors_in(result)

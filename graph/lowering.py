@@ -22,7 +22,7 @@ from tensorplug.core.tensor.base import TensorBase, new_tensor
 
 from .fusing import FusedStep, fuse
 from .graph import Graph
-from .nodes import Node, Value, map_leaves, run_node
+from .nodes import Node, Value, map_leaves, run_node, tensors_in
 from .program import CallStep, KernelStep, Program
 
 __all__ = ["lower"]
@@ -86,6 +86,10 @@ class _Tracer(Layer):
     ) -> Any:
         if op.inplace_of is not None or op.random or op.writes or "out" in kwargs:
             raise Unlowerable(op.name)
+        if dispatch_state.gradient.enabled() and any(
+            [tensor.requires_grad for tensor in tensors_in((args, kwargs))]
+        ):
+            raise Unlowerable("a body that differentiates")  # kernels record nothing
         if op.kind == "composite":
             values = None if op.view else self._served(op, args, kwargs)
             if values is None:

@@ -11,11 +11,12 @@ from tensorplug.core.ops import declared_in
 from tensorplug.core.plugins import hookimpl
 
 from . import functional, ops
-from .functional import embedding, upsampling, vision
+from .functional import upsampling, vision
+from .functional.embedding import DERIVATIVES as OF_BAGS
 from .functional.pooling import adaptive, fractional
 
 FAMILIES = (*ops.FAMILIES, functional)
-DIFFERENTIATED = (*ops.FAMILIES, adaptive, fractional, embedding, upsampling, vision)
+DIFFERENTIATED = (*ops.FAMILIES, adaptive, fractional, upsampling, vision)
 
 
 class NNPlugin:
@@ -31,7 +32,8 @@ class NNPlugin:
     @hookimpl
     def tensorplug_derivatives(self) -> Iterable[Any]:
         """Return the derivatives."""
-        return [item for family in DIFFERENTIATED for item in getattr(family, "DERIVATIVES", ())]
+        found = [item for family in DIFFERENTIATED for item in getattr(family, "DERIVATIVES", ())]
+        return [*found, *OF_BAGS]  # `functional.embedding` is the function, not the module
 
     @hookimpl
     def tensorplug_vmap_rules(self) -> Iterable[Any]:

@@ -37,7 +37,7 @@ _ARBITRARY = (
     "qr", "solve", "sort", "svd", "topk",
 )  # fmt: skip
 # Of these, 0 * inf depends on how sums are arranged.
-_ARRANGED = ("conv", "logcumsumexp")
+_ARRANGED = ("conv", "ctc_loss", "logcumsumexp")
 # Products with a logarithm have values at its pole, but no derivatives. And forward mode differentiates
 # what losses clamp without recording, reverse mode does not.
 _ENDS = ("binary_cross_entropy", "float_power", "gaussian_nll_loss", "kl_div", "pow", "xlogy")

@@ -21,6 +21,7 @@ from tensorplug.core.tensor.base import TRACKED, TensorBase, new_tensor
 from ..engine.backward import grad
 from ..engine.derivatives import ARGUMENT, CompiledDerivative, Derivative, Formula
 from ..grad_mode import enable_grad, is_grad_enabled
+from ..transforms.levels import ActiveLevels, state
 from .nodes import FREED, Identity, MultiNode, SavedByHook
 
 _DERIVATIVES: dict[Op, CompiledDerivative] = {}
@@ -71,7 +72,8 @@ class DecompositionNode(MultiNode):
                 values[formula.position] = [self._target(item, raw, targets) for item in value]
         # As the pass is: with layers, gradients are tensors in any case.
         recorded = is_grad_enabled()
-        with enable_grad():
+        # What a node saved lies behind all batches, so they are not met here.
+        with enable_grad(), ActiveLevels((), state.tangents):
             results = plan.rule.op.decompose(tuple(values))
         outputs: list[Any] = []
         gradients: list[Any] = []

@@ -25,7 +25,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "allocator": (["allocator.c"], []),
     "cpu_features": ([], []),
     "types": ([], []),
-    "pointwise_tiles": (["pointwise_tiles.c"], []),
+    "pointwise_tiles": (["pointwise_tiles.c"], ["pointwise_chains.c"]),
     "copying": (["copying.c"], []),
     "creation": ([], []),
     "sorting_search": ([], []),

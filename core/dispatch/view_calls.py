@@ -263,8 +263,10 @@ def _plan_of(op: Op, source: Any, result: Any, views: list[Any], together: Any) 
             return None
         other = None if made._key is shown._key else made._key
         plan = ViewPlan(primitive, values, shown._shape, made._shape, other)
-        if where == AT_START:
-            plan.where = AT_START
+        if (
+            where != ANYWHERE and not number
+        ):  # the op asks more of memory than the view that it ends in
+            plan.where = max(plan.where, where)
         if plan.where == AT_START and not _lies(shown, AT_START):
             return None
         if plan.where != ANYWHERE and (number or type(result) is tuple):

@@ -26,9 +26,9 @@ from ..tensor.predicates import is_tensor
 from . import results
 from .arithmetic.division import div, floor_divide
 from .arithmetic.pointwise import abs, add, mul, neg, sub
-from .bitwise import bitwise_or
+from .bitwise import bitwise_or, logical_and, logical_or
 from .clamp import maximum, minimum
-from .comparison import eq, ge, gt, isinf, lt, ne
+from .comparison import eq, ge, gt, isinf, isnan, lt, ne
 from .copying import copy
 from .elementary.circular import atan2, sin
 from .elementary.exponential import exp, exp2, log, log1p, sqrt
@@ -355,8 +355,14 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     first, second = input, other
     if first.dtype.category == COMPLEX:
         larger = ge(_REAL.call(first), _REAL.call(second))
-        first, second = where(larger, first, second), where(larger, second, first)
-        return add(first, log(add(exp(sub(second, first)), 1)))
+        high, low = where(larger, first, second), where(larger, second, first)
+        sum_of_both = add(high, log(add(exp(sub(low, high)), 1)))
+        # Both real parts may be the same infinity, whose difference is nan; two zeros make a zero.
+        top, bottom = _REAL.call(high), _REAL.call(low)
+        infinite = where(eq(top, -math.inf), low, log(add(exp(first), exp(second))))
+        found = where(logical_and(isinf(top), eq(top, bottom)), infinite, sum_of_both)
+        # exp(-inf + nan j) is zero, which would hide the nan.
+        return where(logical_or(isnan(first), isnan(second)), complex(math.nan, math.nan), found)
     dtype, first, second = first.dtype, _wide(first), _wide(second)
     large = maximum(first, second)
     sum_of_both = add(large, log1p(exp(neg(abs(sub(first, second))))))

@@ -85,6 +85,15 @@ def batched(input: Any, count: int, name: str) -> tuple[Any, bool]:
     )
 
 
+def batched_channels(input: Any, count: int, name: str) -> tuple[Any, bool]:
+    """Return what :func:`batched` does, where channels are independent and there may be none.
+
+    A batch may be empty, channels may not: those of an unbatched input without channels are the batch.
+    """
+    x, added = batched(input, count, name)
+    return (input.unsqueeze(1) if added and not input._shape[0] else x), added
+
+
 def unbatched(output: Any, added: bool) -> Any:
     """Take the batch dimension away again."""
-    return output.squeeze(0) if added else output
+    return output.squeeze(0 if output._shape[0] else 1) if added else output

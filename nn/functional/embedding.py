@@ -8,7 +8,7 @@ from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import INTEGER, int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite
-from tensorplug.core.ops import aminmax, arange, searchsorted, where, zeros
+from tensorplug.core.ops import aminmax, arange, full, searchsorted, where, zeros
 from tensorplug.core.tensor.predicates import all_samples
 
 from ..ops._gradients import gradients
@@ -93,8 +93,7 @@ def embedding_bag(
     per_sample_weights : Tensor, optional
         Of the input's shape: factors of the rows, with mode "sum" only.
     include_last_offset : bool
-        Whether the last offset is the end of the last bag: the input's length. With `padding_idx`, or
-        mode "max", the bag ends with the input whatever it says.
+        Whether the last offset is the end of the last bag.
     padding_idx : int, optional
         A row that takes no part.
 
@@ -212,8 +211,8 @@ def _bags(
         flat, factors, bags = input.to(int64), per_sample_weights, starts.shape[0]
         positions = arange(flat.shape[0], device=input.device)
         membership = searchsorted(starts, positions, right=True) - 1
-        if include_last_offset and mode != "max" and padding_idx is None:
-            inside = positions < offsets[-1]  # else torch's last bag ends with the input
+        if include_last_offset:
+            inside = positions < offsets[-1]
     try:
         members = embedding(
             flat, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse
@@ -278,10 +277,18 @@ def _padding_row(padding_idx: int, rows: int) -> int:
 
 
 def _largest(members: Any, membership: Any, counted: Any, empty: Any) -> Any:
+    """Return the largest number of each bag and feature, which the first of equal ones gives."""
     lowest = where(counted.unsqueeze(1), members, -float("inf"))
-    index = membership.unsqueeze(1).expand(members.shape)
-    best = (empty - float("inf")).scatter_reduce(0, index, lowest, "amax", include_self=True)
-    return where(best == -float("inf"), 0.0, best)
+    bag = membership.unsqueeze(1).expand(members.shape)
+    best = (empty - float("inf")).scatter_reduce(0, bag, lowest.detach(), "amax", include_self=True)
+    length = members.shape[0]
+    if not length:
+        return empty
+    candidate = ((members == best.gather(0, bag)) | members.isnan()) & counted.unsqueeze(1)
+    place = where(candidate, arange(length, device=members.device).unsqueeze(1), length)
+    none = full(empty.shape, length, dtype=int64, device=members.device)
+    first = none.scatter_reduce(0, bag, place, "amin", include_self=True)
+    return where(first == length, 0.0, members.gather(0, first.clamp(max=length - 1)))
 
 
 def _check(

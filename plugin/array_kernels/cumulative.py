@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -75,10 +76,15 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         return scan(xp, logaddexp_complex, input, dim)
 
     def logaddexp_complex(a: Any, b: Any) -> Any:
-        """Return log(exp(a) + exp(b)) with the larger real part taken out of both."""
-        peak = xp.maximum(a.real, b.real)
-        peak = xp.where(xp.isfinite(peak), peak, xp.zeros_like(peak))
-        return xp.log(xp.exp(a - peak) + xp.exp(b - peak)) + peak
+        """Return log(exp(a) + exp(b)) with the term of the larger real part taken out of both."""
+        larger = a.real >= b.real
+        high, low = xp.where(larger, a, b), xp.where(larger, b, a)
+        found = high + xp.log(xp.exp(low - high) + 1)
+        # Both real parts may be the same infinity, whose difference is nan; two zeros make a zero.
+        infinite = xp.where(high.real < 0, low, xp.log(xp.exp(a) + xp.exp(b)))
+        found = xp.where(xp.isinf(high.real) & (high.real == low.real), infinite, found)
+        # exp(-inf + nan j) is zero, which would hide the nan.
+        return xp.where(xp.isnan(a) | xp.isnan(b), complex(math.nan, math.nan), found)
 
     for function in (cumsum, cumprod, logcumsumexp):
         table.add(function.__name__, namespace.through_float32(function), dtypes=halves)

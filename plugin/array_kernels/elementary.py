@@ -59,6 +59,17 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     for op in ("floor", "rint"):
         table.add(op, lambda input: xp.array(input, copy=True), dtypes=INTEGRAL)
 
+    @table.kernel("log1p", dtypes=COMPLEXES)
+    def log1p_complex(input: Any) -> Any:
+        # The libraries add the 1 first, which takes the digits of what is small beside it.
+        real, imag = input.real, input.imag
+        squares = real * (2 + real) + imag * imag  # of |1 + input|, less 1
+        far = xp.log(xp.hypot(1 + real, imag))
+        result = xp.empty_like(input)
+        result.real = xp.where(abs(squares) < 0.5, 0.5 * xp.log1p(squares), far)
+        result.imag = xp.arctan2(imag, 1 + real)
+        return result
+
     def rsqrt(input: Any) -> Any:
         root = xp.sqrt(input)
         return xp.reciprocal(root)

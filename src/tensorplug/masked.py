@@ -317,7 +317,7 @@ def _std_var(
     apart = input - total / _count(input, dim, True, mask)
     squares = sum((apart * apart.conj()).real, dim, keepdim=keepdim, mask=mask)
     count = _count(input, dim, keepdim, mask).to(squares.dtype) - correction
-    result = (squares / count.clamp(min=0)).to(found.to_real() if found.is_complex else found)
+    result = (squares / count.clamp(min=0)).to(found)
     return result.sqrt() if name == "std" else result
 
 

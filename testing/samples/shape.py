@@ -182,7 +182,7 @@ RECORDS = [
             (IndexError, "out of range", (2,), 2),
         ),
     ),
-    OpRecord("ravel", calls(((2, 3),), ((),), ((0, 2),)), np.ravel),
+    OpRecord("ravel", calls(((2, 3),), ((2, 1),), ((),), ((0, 2),)), np.ravel),
     OpRecord(
         "unflatten",
         calls(((2, 12), 1, (3, -1)), ((6,), -1, (2, 3)), ((2, 0), 1, (0, 4))),

@@ -33,7 +33,8 @@ SHARED = {
         {
             *("allocator", "arrays", "level", "onednn", "parallel", "sums", "types", "vectors"),
             *("pointwise", "pointwise_fused", "pointwise_names", "pointwise_fused_names"),
-            *("pointwise_tiles", "onednn_network", "onednn_network_parts"),
+            *("pointwise_chains", "pointwise_links", "pointwise_tiles"),
+            *("onednn_network", "onednn_network_parts"),
             *(
                 "bessel",
                 "circular",

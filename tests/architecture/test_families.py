@@ -15,6 +15,7 @@ import tensorplug.amp
 import tensorplug.nn
 import tensorplug.optim
 from tensorplug.core.dispatch import op_registry
+from tensorplug.core.plugins import manager
 from tensorplug.plugin import KernelTable
 from tensorplug.plugin.array_kernels import ArrayNamespace
 from tensorplug.testing.families import FAMILIES, HELPERS, LAYERS, family_of, modules_of
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 SHARED = "tensorplug.plugin.array_kernels"
 NUMPY = "tensorplug_cpu_numpy.kernels"
 # Comparisons over all ops, and what tests share.
-OVER_FAMILIES = {"conftest", "test_against_torch"}
+OVER_FAMILIES = {"conftest", "test_against_torch", "test_mixed_out"}
 
 
 def stems(layer: str) -> list[str]:
@@ -119,6 +120,22 @@ def test_an_op_is_in_one_family(placed):
     tp.ones(1)  # loads the kernels' plugin
     assert any(True for _ in placed())
     assert strays(placed()) == []
+
+
+@pytest.mark.parametrize("kind", ["derivatives", "tangents", "vmap_rules"])
+def test_what_a_file_declares_its_plugin_registers(kind):
+    records = [manager.record_of(name) for name in ("autograd", "nn")]
+    registered = {id(item) for record in records for item in getattr(record, kind)}
+    layers = ("tensorplug.autograd.formulas", "tensorplug.nn.ops", "tensorplug.nn.functional")
+    declared = [
+        (module.__name__, rule)
+        for layer in layers
+        for module in modules_of(layer)
+        for item in getattr(module, kind.upper(), ())
+        for rule in (item if isinstance(item, list) else [item])
+    ]
+    assert len(declared) > 20
+    assert [f"{name}: {item}" for name, item in declared if id(item) not in registered] == []
 
 
 def test_a_stray_is_found():

@@ -82,6 +82,12 @@ def test_against_torch(mask: Any) -> None:
         both(lambda lib, d=dtype: lib.masked.normalize(input_of(lib, d), 2.0, 1, **options(lib)))
     both(lambda lib: lib.masked.var(input_of(lib, "float32"), 1, False, **options(lib)))
     both(lambda lib: lib.masked.std(input_of(lib, "float32"), correction=0, **options(lib)))
+    for name, dim in itertools.product(("sum", "prod", "mean", "var", "std"), (0, (0, 1))):
+        both(
+            lambda lib, name=name, dim=dim: getattr(lib.masked, name)(
+                input_of(lib, "complex64"), dim, **options(lib)
+            )
+        )
     both(lambda lib: lib.masked.sum(input_of(lib, "int64"), dtype=lib.float32, **options(lib)))
     both(
         lambda lib: lib.masked.logaddexp(

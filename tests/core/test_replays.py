@@ -365,3 +365,26 @@ def test_a_detached_tensor_is_the_one_it_shows(runs):
     ]
     assert any(len(program.steps) > 10 for program in runs)
     assert tp.equal(results[0], results[-1])
+
+
+FACTORIES = {
+    "arange": (4,), "asarray": ([1.0],), "bartlett_window": (4,), "blackman_window": (4,), "empty": ((2,),),
+    "empty_strided": ((2,), (1,)), "eye": (3,), "full": ((2,), 1.5), "hamming_window": (4,),
+    "hann_window": (4,), "kaiser_window": (4,), "linspace": (0, 1, 4), "logspace": (0, 1, 4),
+    "ones": ((2, 3),), "rand": (2,), "randint": (3, (2,)), "randn": (2,), "randperm": (4,),
+    "scalar_tensor": (1.0,), "tensor": ([1.0],), "tril_indices": (3, 3), "triu_indices": (3, 3),
+    "zeros": ((2, 3),),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_what_is_made_on_a_device_again_is_made_there(name):
+    call_cache.clear_call_caches()
+    make = getattr(tp, name)
+    for device in ("meta", tp.device("meta"), "cpu", "meta"):
+        for _ in range(5):
+            assert make(*FACTORIES[name], device=device).device == tp.device(device)
+    with tp.device("meta"):
+        for _ in range(5):
+            assert make(*FACTORIES[name]).device.type == "meta"
+    assert make(*FACTORIES[name]).device.type == "cpu"

@@ -15,16 +15,21 @@ from tensorplug.core.dispatch.op_registry import get_op
 from tensorplug.testing.cases import map_tensors, samples_of, tensors_in, with_layout
 from tensorplug.testing.records import all_records
 
-LAYOUTS = ("contiguous", "transposed", "behind the start")
+LAYOUTS = ("contiguous", "transposed", "behind the start", "expanded")
 FUZZ = "TENSORPLUG_FUZZ" in os.environ
 RECORDS = [record for record in all_records() if get_op(record.op).view]
 MODES = {"plain": tp.enable_grad, "no_grad": tp.no_grad, "inference": tp.inference_mode}
 
 
 def laid_out(tensor, layout):
-    """Return a tensor in a layout, in one of which it begins behind the first element of its storage."""
+    """Return a tensor in a layout.
+
+    In one it begins behind the first element of its storage, in another its first numbers are all there are.
+    """
+    if layout == "expanded" and tensor.numel() and tensor.ndim:
+        return tensor[:1].expand(tensor.shape)
     if layout != "behind the start":
-        return with_layout(tensor, layout)
+        return with_layout(tensor, "contiguous" if layout == "expanded" else layout)
     storage = tp.cat([tp.zeros(1, dtype=tensor.dtype), tensor.reshape(-1)])
     return storage[1:].view(tensor.shape).detach()
 
@@ -52,7 +57,7 @@ def facts(op, sample, layout, mode, recorded):
         ]  # fmt: skip
         if output._base is source and output.numel():
             found.append(output.data_ptr() - source.data_ptr())
-    if mode != "inference" and not recorded:
+    if mode != "inference" and not recorded and layout != "expanded":
         source.detach().fill_(1)
         found += [(output._version, output.tolist()) for output in outputs]
     tracked = [output for output in outputs if output.requires_grad]

@@ -39,6 +39,13 @@ CALLS = {
             (1, 2, 3),
         )
     },
+    **{
+        f"FractionalMaxPool{n}d to {size}": (
+            (2, 3, *(4, 5, 6)[:n]),
+            lambda L, x, n=n, size=size: getattr(L.nn, f"FractionalMaxPool{n}d")(2, size)(x),
+        )
+        for n, size in ((2, 2), (3, 2), (2, (0, 2)), (3, (2, 0, 2)))
+    },
     "GroupNorm": ((2, 4, 5), lambda L, x: L.nn.GroupNorm(2, 4)(x)),
     "GroupNorm of channels": ((2, 4), lambda L, x: L.nn.GroupNorm(4, 4)(x)),
     "LayerNorm": ((2, 4, 5), lambda L, x: L.nn.LayerNorm(x.shape[1:])(x)),
@@ -65,8 +72,6 @@ CALLS = {
 
 #: Refused here, where torch takes fewer channels than there are statistics, or fails later.
 OTHERS = {
-    ("AdaptiveAvgPool3d", (0, 4, 5, 6)),
-    *[(f"AdaptiveMaxPool{n}d", (0, *(4, 5, 6)[:n])) for n in (1, 2, 3)],
     *[(f"BatchNorm{n}d", (2, 0, *(4, 5, 6)[:n])) for n in (1, 2, 3)],
     ("kernel of no size", (0, 4, 5, 6)),
 }
@@ -87,3 +92,38 @@ def test_as_torch(name):
     for size in (shape, *emptied, shape[1:], (0, *shape[2:]), (1, shape[1], *[1] * len(shape[2:]))):
         if (name, size) not in OTHERS:
             assert outcome(tp, call, size) == outcome(torch, call, size), size
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("batch", "outputs"), list(itertools.product((0, 2), (0, 4))))
+def test_gradients_of_convolutions_of_nothing(n, transposed, batch, outputs):
+    """As torch's, where it gives any; without input channels see docs/deviations.md."""
+    inputs, found = 4, {}
+    for L in (tp, torch):
+        call = getattr(L.nn.functional, f"conv{'_transpose' if transposed else ''}{n}d")
+        x = L.ones(batch, inputs, *(4, 5, 6)[:n], requires_grad=True)
+        channels = (inputs, outputs) if transposed else (outputs, inputs)
+        weight = L.ones(*channels, *[2] * n, requires_grad=True)
+        bias = L.ones(outputs, requires_grad=True)
+        try:
+            call(x, weight, bias).sum().backward()
+            found[L] = [(tuple(t.grad.shape), t.grad.tolist()) for t in (x, weight, bias)]
+        except (RuntimeError, IndexError):
+            found[L] = RuntimeError
+    assert found[torch] in (RuntimeError, found[tp])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("batch", [0, 2])
+def test_convolutions_without_channels_are_their_bias(n, batch):
+    x = tp.ones(batch, 0, *(4, 5, 6)[:n], requires_grad=True)
+    weight = tp.ones(3, 0, *[2] * n, requires_grad=True)
+    bias = tp.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    result = getattr(tp.nn.functional, f"conv{n}d")(x, weight, bias)
+    assert result.shape == (batch, 3, *(3, 4, 5)[:n])
+    assert (result == bias.reshape(3, *[1] * n)).all()
+    result.sum().backward()
+    assert x.grad.shape == x.shape
+    assert weight.grad.shape == weight.shape
+    assert bias.grad.tolist() == [result[:, 0].numel()] * 3

@@ -182,6 +182,9 @@ ALSO = {
 UNDOCUMENTED = {
     ("clamp_max", "max"),
     ("clamp_min", "min"),
+    ("conj_physical", "a"),
+    ("conj_physical", "x"),
+    ("conj_physical", "x1"),
     ("cholesky_solve", "input2"),
     ("linalg_lstsq", "b"),
     ("linalg_tensorsolve", "other"),

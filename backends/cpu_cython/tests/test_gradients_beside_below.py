@@ -12,6 +12,8 @@ import pytest
 
 import tensorplug as tp
 
+pytest.importorskip("tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built")
+
 F = tp.nn.functional
 Case = tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]
 
@@ -230,7 +232,7 @@ def test_what_does_not_exist_is_refused() -> None:
         F.multi_margin_loss(x, tp.tensor([0, 3]))
     with pytest.raises(RuntimeError, match="out of range of 3 classes"):
         F.multilabel_margin_loss(x, tp.tensor([[0, 3, -1], [0, 1, 2]]))
-    with pytest.raises(IndexError, match="index out of range in self: 2"):
+    with pytest.raises(RuntimeError, match="index out of range in self: 2"):
         F.embedding_bag(tp.tensor([[0, 2]]), x)
     with pytest.raises(IndexError, match="index out of range in self: 2"):
         F.embedding(tp.tensor([0, 2]), x, max_norm=1.0)

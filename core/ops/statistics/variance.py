@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import BOOL, FLOATING, FLOATS, INTEGER, Number, bfloat16, float16, float32
+from ...device.dtypes import (
+    BOOL,
+    COMPLEXES,
+    FLOATING,
+    FLOATS,
+    INTEGER,
+    Number,
+    bfloat16,
+    float16,
+    float32,
+)
 from ...dispatch.op_registry import composite
 from ...dispatch.out_variants import exact_out
 from ...tensor.shapes import Shape, normalize_dims
@@ -308,4 +318,4 @@ def corrcoef(input: Tensor) -> Tensor:
     return result.clamp(-1, 1)
 
 
-exact_out(var, std, others=FLOATS)
+exact_out(var, std, others=(*FLOATS, *COMPLEXES))

@@ -15,7 +15,7 @@ from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.shapes import Shape
 
 from ...ops import pooling as ops
-from .._common import batched, check_room, unbatched
+from .._common import batched_channels, check_room, unbatched
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -59,7 +59,7 @@ def _prepare(
             f"{name}(): Input dimension should be at least {count + 1}, got {len(input._shape)}"
         )
     x: Any
-    x, added = batched(input, count, name)
+    x, added = batched_channels(input, count, name)
     # As in torch, whose averages over up to two dimensions take no channels as well.
     if 0 in x._shape[2 if no_channels else 1 :]:
         raise RuntimeError(

@@ -13,7 +13,7 @@ from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import arange, cat, full_like, rand
 
 from ...ops.pooling import gradient_of_maxima, max_pool_backward
-from .._common import batched, per_dimension, unbatched
+from .._common import batched_channels, per_dimension, unbatched
 
 __all__ = [
     "fractional_max_pool2d",
@@ -38,7 +38,12 @@ def _rule(count: int, *, both: bool) -> Callable[..., Any]:
         return_indices: bool = False,
         _random_samples: Any = None,
     ) -> Any:
-        x, added = batched(input, count, name)
+        x, added = batched_channels(input, count, name)
+        if 0 in x._shape[1:]:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "
+                f"has sizes {list(input._shape)}"
+            )
         kernel = per_dimension(kernel_size, count, name, "kernel_size", 1)
         n, c, *size = x._shape
         if output_size is None:
@@ -49,7 +54,7 @@ def _rule(count: int, *, both: bool) -> Callable[..., Any]:
             ratios = output_ratio if isinstance(output_ratio, Sequence) else (output_ratio,) * count
             wanted = tuple([int(s * r) for s, r in zip(size, ratios, strict=True)])
         else:
-            wanted = per_dimension(output_size, count, name, "output_size", 1)
+            wanted = per_dimension(output_size, count, name, "output_size")
         for s, k, w in zip(size, kernel, wanted, strict=True):
             if w + k - 1 > s:
                 raise RuntimeError(f"{name}(): pool size {k} too large relative to input size {s}")
@@ -110,8 +115,8 @@ def _pool(x: Any, kernel: Any, wanted: Any, samples: Any) -> tuple[Tensor, Tenso
 def _starts(sample: Any, size: int, wanted: int, kernel: int) -> Any:
     """Return (N, C, wanted) where windows begin: evenly spread, moved by the sample, then cut to ints."""
     last = full_like(sample.to(int64), size - kernel).unsqueeze(-1)
-    if wanted == 1:
-        return last
+    if wanted < 2:
+        return last[..., :wanted]
     alpha = (size - kernel) / (wanted - 1)
     steps = arange(wanted - 1, dtype=sample.dtype, device=sample.device)
     moved = sample.unsqueeze(-1)

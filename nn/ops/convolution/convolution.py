@@ -34,14 +34,21 @@ def _columns(
     spatial = tuple(range(2, 2 + count))
     inner = tuple(range(2 + count, 2 + 2 * count))
     rows = c // groups * math.prod(kernel)
-    return windows.permute(1, *inner, 0, *spatial).reshape(groups, rows, -1)
+    places = windows._shape[0] * math.prod(windows._shape[2 : 2 + count])
+    return windows.permute(1, *inner, 0, *spatial).reshape(groups, rows, places)
 
 
 def _by_group(output: Any, groups: int) -> Any:
     """Return (N, O, *positions) as (groups, O/groups, N * prod(positions))."""
-    o = output._shape[1]
+    n, o, *where = output._shape
     moved = output.permute(1, 0, *range(2, len(output._shape)))
-    return moved.reshape(groups, o // groups, -1)
+    return moved.reshape(groups, o // groups, n * math.prod(where))
+
+
+def _rows_by_group(weight: Any, groups: int) -> Any:
+    """Return (O, C/groups, *kernel) as (groups, O/groups, C/groups * prod(kernel))."""
+    o, *rest = weight._shape
+    return weight.reshape(groups, o // groups, math.prod(rest))
 
 
 def _check_windows(
@@ -165,8 +172,7 @@ def convolution(
     size = tuple([s + 2 * p for s, p in zip(input._shape[2:], padding, strict=True)])
     where = positions(size, kernel_, stride, dilation)
     columns = _columns(input, kernel_, stride, padding, dilation, groups)
-    flat = weight.reshape(groups, o // groups, -1)
-    output = (flat @ columns).reshape(o, n, *where)
+    output = (_rows_by_group(weight, groups) @ columns).reshape(o, n, *where)
     if bias is not None:
         output = output + bias.reshape(o, *[1] * (1 + len(where)))
     return output.transpose(0, 1).contiguous()
@@ -212,11 +218,10 @@ def convolution_input(
             gradient.to(float32), weight.to(float32), size, stride, padding, dilation, groups
         )
         return wide.to(dtype)
-    o, c, *kernel = weight._shape
+    c, *kernel = weight._shape[1:]
     n = gradient._shape[0]
     where = gradient._shape[2:]
-    flat = weight.reshape(groups, o // groups, -1)
-    columns = flat.transpose(1, 2) @ _by_group(gradient, groups)
+    columns = _rows_by_group(weight, groups).transpose(1, 2) @ _by_group(gradient, groups)
     columns = columns.reshape(c * groups * math.prod(kernel), n, math.prod(where))
     return col2im(columns.transpose(0, 1), size, tuple(kernel), dilation, padding, stride)
 

@@ -95,7 +95,7 @@ def _as(dtype: DType, value: Any) -> Any:
 
 
 def _linspace_new(make: Any, dtype: DType) -> Iterator[Sample]:
-    for start, end, steps in ((0.0, 1.0, 2), (-3.0, 2.0, 7), (5.0, 1.0, 30)):
+    for start, end, steps in ((0.0, 1.0, 2), (-3.0, 2.0, 7), (5.0, 1.0, 30), (0.0, 1.0, 0)):
         yield Sample(start, end, steps, dtype, Device(make.device))
 
 

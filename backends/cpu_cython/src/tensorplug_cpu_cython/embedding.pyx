@@ -109,7 +109,12 @@ cdef class Bags:
         cdef int number = type_of(plain_array(weight))
         self.table, self.indices = contiguous(weight, number), contiguous(input, TP_I64)
         self.starts = starts_of(self.indices, offsets, include_last_offset)
-        check_rows(self.indices, np.PyArray_DIM(self.table, 0))
+        try:
+            check_rows(self.indices, np.PyArray_DIM(self.table, 0))
+        except IndexError as error:  # torch's error of a bag
+            raise RuntimeError(
+                f"embedding_bag: Expected idx >= 0 && idx < num_embeddings; {error}"
+            ) from None
         self.s.bags = np.PyArray_SIZE(self.starts) - 1
         self.s.features = np.PyArray_DIM(self.table, 1)
         self.s.table = np.PyArray_DATA(self.table)

@@ -2,6 +2,19 @@
 
 ctypedef void (*tp_loop)(char *const *, const Py_ssize_t *, Py_ssize_t, const double *) noexcept nogil
 
+cdef extern from "c/pointwise_chains.h":
+    ctypedef void (*tp_link_code)() noexcept nogil
+    ctypedef struct tp_linked:
+        tp_loop loop
+        tp_link_code first, second
+        int itemsize
+    ctypedef struct tp_links:
+        tp_linked of[1]
+
+# The links of a table by the addresses of their loops: with the value at hand as first argument and (0: none) as the
+# second one, and the size of an element.
+cdef dict links_of(const tp_links *table)
+
 # Below so many elements the interpreter's lock is kept: to give it up costs more than it helps.
 cdef enum:
     HOLD = 8192

@@ -38,6 +38,7 @@ cdef extern from "c/strided_iteration.h":
 
 cdef extern from *:
     """
+    #define tp_pointwise_links_at(level) TP_CHOOSE(tp_pointwise_links, level)
     #define tp_pointwise_kernels(level) TP_CHOOSE(tp_pointwise_table, level)
     #define TP_READABLE (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED)
     #define tp_flat(array) ((PyArray_FLAGS(array) & TP_READABLE) == TP_READABLE)
@@ -58,6 +59,7 @@ cdef extern from *:
     }
     """
     const tp_pointwise *tp_pointwise_kernels(int)
+    const tp_links *tp_pointwise_links_at(int)
     bint tp_has_zero(const char *, int, Py_ssize_t) nogil
     bint tp_flat(np.ndarray)
 
@@ -404,6 +406,21 @@ cdef class Division(Binary):
 
 cdef tuple loop_types(tp_loop *loops):
     return tuple([number for number in range(TP_TYPES) if loops[number] != NULL])
+
+
+cdef dict links_of(const tp_links *table):
+    """Return the links of a table by the addresses of their loops; see the .pxd."""
+    cdef dict found = {}
+    cdef const tp_linked *linked = &table.of[0]
+    while linked.loop != NULL:
+        found[<size_t> linked.loop] = (<size_t> linked.first, <size_t> linked.second, linked.itemsize)
+        linked += 1
+    return found
+
+
+def links():
+    """Return the links of this module's loops, for pointwise_chains."""
+    return links_of(tp_pointwise_links_at(simd_level))
 
 
 def types_of(str sort, str name):

@@ -6,7 +6,7 @@ from libc.string cimport memcmp, memset
 from .allocator cimport new_array
 from .cpu_features cimport simd_level
 from .types cimport TP_BOOL, TP_TYPES, descriptors, type_of
-from .pointwise cimport HOLD, evaluate, run_flat, tp_loop
+from .pointwise cimport HOLD, evaluate, links_of, run_flat, tp_links, tp_loop
 
 np.import_array()
 
@@ -22,11 +22,13 @@ cdef extern from "c/pointwise_fused.h":
 
 cdef extern from *:
     """
+    #define tp_fused_links_at(level) TP_CHOOSE(tp_fused_links, level)
     #define tp_fused_kernels(level) TP_CHOOSE(tp_fused_table, level)
     #define TP_READABLE (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED)
     #define tp_flat(array) ((PyArray_FLAGS(array) & TP_READABLE) == TP_READABLE)
     """
     const tp_fused *tp_fused_kernels(int)
+    const tp_links *tp_fused_links_at(int)
     bint tp_flat(np.ndarray)
 
 cdef const tp_fused *kernels = tp_fused_kernels(simd_level)
@@ -100,7 +102,6 @@ cdef class Fused:
                     return result
         return evaluate(arrays, self.loops, self.output, out, parameters, self.grain, None)
 
-
     def loop(self, int number):
         """Return the address of the loop of a type, 0 for none, the result's type, numbers and grain."""
         return <size_t> self.loops[number], number if self.output < 0 else self.output, (), self.grain
@@ -109,3 +110,8 @@ cdef class Fused:
 def names():
     """Return the names of the ops that there are loops for."""
     return list(_NUMBERS)
+
+
+def links():
+    """Return the links of this module's loops, for pointwise_chains."""
+    return links_of(tp_fused_links_at(simd_level))

@@ -5,8 +5,10 @@ import numpy
 cimport numpy as np
 from libc.string cimport memset
 
+from . import pointwise, pointwise_fused
 from .allocator cimport new_array, plain_array
-from .cpu_features cimport threads_for
+from .cpu_features cimport simd_level, threads_for
+from .pointwise_chains import LOAD, STORE, chains_of
 from .types cimport descriptors, type_of
 
 np.import_array()
@@ -20,17 +22,36 @@ cdef extern from "c/pointwise_tiles.h":
         int operands
         int registers[4]
         double parameters[4]
+    ctypedef void (*tp_link_code)() noexcept nogil
+    ctypedef struct tp_tile_link:
+        tp_link_code code
+        int registers[2]
+        double parameters[4]
+    ctypedef struct tp_tile_chain:
+        int first, last, link, links
+    ctypedef struct tp_chains:
+        tp_link_code load, store
     ctypedef struct tp_tiles:
         int calls, arrays
         tp_tile_call call[64]
         int itemsize[96]
         int slot[96]
         int slots, widest
+        int chains
+        tp_tile_chain chain[64]
+        tp_tile_link link[192]
+        const tp_chains *ways
     ctypedef struct tp_tile_iteration:
         int dims
         Py_ssize_t shape[32]
         Py_ssize_t strides[24][32]
     void tp_tiles_run(const tp_tiles *, const tp_tile_iteration *, char *const *, int) noexcept nogil
+
+cdef extern from *:
+    "#define tp_chains_at(level) TP_CHOOSE(tp_chains_of, level)"
+    const tp_chains *tp_chains_at(int)
+
+_LINKS = {**pointwise.links(), **pointwise_fused.links()}
 
 #: How many arrays and calls one region may have, and dimensions.
 ARRAYS = TP_TILE_ARRAYS
@@ -101,6 +122,36 @@ cdef class Tiles:
                 if not 0 <= registers[number] < len(types):
                     raise ValueError("there is no such register")
                 self.tiles.call[k].registers[number] = registers[number]
+
+        self.tiles.ways = tp_chains_at(simd_level)
+        for first, last, links in chains_of(calls, self.tiles.arrays, _LINKS):
+            self._link(first, last, links)
+
+    cdef int _link(self, int first, int last, list links) except -1:
+        """Add a chain in the place of some calls."""
+        cdef tp_tile_chain *chain = &self.tiles.chain[self.tiles.chains]
+        cdef tp_tile_link *link
+        cdef size_t address
+        cdef int k
+        chain.first, chain.last = first, last
+        if self.tiles.chains:
+            chain.link = (chain - 1).link + (chain - 1).links
+        for code, parameters, registers in links:
+            link = &self.tiles.link[chain.link + chain.links]
+            address = code
+            if address == LOAD:
+                link.code = self.tiles.ways.load
+            elif address == STORE:
+                link.code = self.tiles.ways.store
+            else:
+                link.code = <tp_link_code> address
+            for k in range(2):
+                link.registers[k] = registers[k] if k < len(registers) else -1
+            for k in range(len(parameters)):
+                link.parameters[k] = parameters[k]
+            chain.links += 1
+        self.tiles.chains += 1
+        return 0
 
     def __call__(self, arrays):
         """Return the arrays that come out."""

@@ -99,9 +99,14 @@ cdef void map_airy(
 ) noexcept nogil:
     cdef of_airy function = (<of_airy *> parameters)[0]
     cdef double values[4]
+    cdef double value
     cdef Py_ssize_t i
     for i in range(count):
-        function((<floating *> (data[0] + i * strides[0]))[0], values, values + 1, values + 2, values + 3)
+        value = (<floating *> (data[0] + i * strides[0]))[0]
+        if value > 200:  # where SciPy has nan, of very large ones
+            (<floating *> (data[1] + i * strides[1]))[0] = 0
+            continue
+        function(value, values, values + 1, values + 2, values + 3)
         (<floating *> (data[1] + i * strides[1]))[0] = <floating> values[0]
 
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "loops.h"
+#include "pointwise_links.h"
 #include "special.h"
 
 /* --- ops --------------------------------------------------------------------------------------------- */
@@ -27,6 +28,11 @@
 
 #define UNARY_SAME(name, expression) UNARY_FLOAT(name, expression, expression)
 #define BINARY_SAME(name, expression) BINARY_FLOAT(name, expression, expression)
+/* With links for chains: what is not many times a load and a store. */
+#define UNARY_LINKED(name, expression32, expression64)                                                 \
+    UNARY_FLOAT(name, expression32, expression64) LINKS(name, LINK_OF_ONE, expression32, expression64)
+#define BINARY_LINKED(name, expression)                                                                \
+    BINARY_SAME(name, expression) LINKS(name, LINK_OF_TWO, expression, expression) LINKS_TURNED(name, expression)
 #define INTEGER_UNARY(name, expression)                                                                \
     UNARY_LOOP(name##_I64, int64_t, int64_t, expression) UNARY_LOOP(name##_I32, int32_t, int32_t, expression) \
     UNARY_LOOP(name##_I16, int16_t, int16_t, expression) UNARY_LOOP(name##_I8, int8_t, int8_t, expression)    \
@@ -47,15 +53,15 @@
     BINARY_LOOP(name##_I16, int16_t, uint8_t, expression) BINARY_LOOP(name##_I8, int8_t, uint8_t, expression)   \
     BINARY_LOOP(name##_U8, uint8_t, uint8_t, expression)
 
-#define ARITHMETIC(name, operator) BINARY_FLOAT(name, x operator y, x operator y) WRAP(name, operator)
+#define ARITHMETIC(name, operator) BINARY_LINKED(name, x operator y) WRAP(name, operator)
 ARITHMETIC(add, +)
 ARITHMETIC(sub, -)
 ARITHMETIC(mul, *)
-BINARY_SAME(true_divide, x / y)
+BINARY_LINKED(true_divide, x / y)
 
 /* NaN wins. */
-BINARY_SAME(maximum, x >= y || x != x ? x : y)
-BINARY_SAME(minimum, x <= y || x != x ? x : y)
+BINARY_LINKED(maximum, x >= y || x != x ? x : y)
+BINARY_LINKED(minimum, x <= y || x != x ? x : y)
 INTEGER_BINARY(maximum, x > y ? x : y)
 INTEGER_BINARY(minimum, x < y ? x : y)
 
@@ -113,34 +119,34 @@ BITWISE(bitwise_xor, ^)
 INTEGER_UNARY(bitwise_not, ~x)
 UNARY_LOOP(bitwise_not_BOOL, uint8_t, uint8_t, !x)
 
-UNARY_SAME(neg, -x)
+UNARY_LINKED(neg, -x, -x)
 INTEGER_UNARY(neg, (uint64_t)0 - (uint64_t)x)
-UNARY_FLOAT(abs, fabsf(x), fabs(x))
+UNARY_LINKED(abs, fabsf(x), fabs(x))
 INTEGER_UNARY(abs, (int64_t)x < 0 ? (uint64_t)0 - (uint64_t)x : (uint64_t)x)
-UNARY_SAME(square, x * x)
+UNARY_LINKED(square, x * x, x * x)
 INTEGER_UNARY(square, (uint64_t)x * (uint64_t)x)
 TP_INTEGERS(WHOLE_POWERS)
-UNARY_FLOAT(sqrt, sqrtf(x), sqrt(x))
-UNARY_FLOAT(rsqrt, 1.0f / sqrtf(x), 1.0 / sqrt(x))
-UNARY_FLOAT(exp, m_exp_F32(x), m_exp_F64(x))
-UNARY_FLOAT(exp2, m_exp2_F32(x), m_exp2_F64(x))
-UNARY_FLOAT(expm1, m_expm1_F32(x), m_expm1_F64(x))
-UNARY_FLOAT(log, m_log_F32(x), m_log_F64(x))
+UNARY_LINKED(sqrt, sqrtf(x), sqrt(x))
+UNARY_LINKED(rsqrt, 1.0f / sqrtf(x), 1.0 / sqrt(x))
+UNARY_LINKED(exp, m_exp_F32(x), m_exp_F64(x))
+UNARY_LINKED(exp2, m_exp2_F32(x), m_exp2_F64(x))
+UNARY_LINKED(expm1, m_expm1_F32(x), m_expm1_F64(x))
+UNARY_LINKED(log, m_log_F32(x), m_log_F64(x))
 UNARY_FLOAT(log2, m_log2_F32(x), m_log2_F64(x))
 UNARY_FLOAT(log10, m_log10_F32(x), m_log10_F64(x))
-UNARY_FLOAT(log1p, m_log1p_F32(x), m_log1p_F64(x))
-UNARY_FLOAT(tanh, m_tanh_F32(x), m_tanh_F64(x))
-UNARY_FLOAT(sigmoid, m_sigmoid_F32(x), m_sigmoid_F64(x))
-UNARY_SAME(relu, x < 0 ? 0 : x)
+UNARY_LINKED(log1p, m_log1p_F32(x), m_log1p_F64(x))
+UNARY_LINKED(tanh, m_tanh_F32(x), m_tanh_F64(x))
+UNARY_LINKED(sigmoid, m_sigmoid_F32(x), m_sigmoid_F64(x))
+UNARY_LINKED(relu, x < 0 ? 0 : x, x < 0 ? 0 : x)
 INTEGER_UNARY(relu, x < 0 ? 0 : x)
-UNARY_FLOAT(floor, floorf(x), floor(x))
-UNARY_FLOAT(ceil, ceilf(x), ceil(x))
-UNARY_FLOAT(trunc, truncf(x), trunc(x))
-UNARY_FLOAT(rint, rintf(x), rint(x))
-UNARY_FLOAT(sign, (float)((x > 0) - (x < 0)), (double)((x > 0) - (x < 0)))
+UNARY_LINKED(floor, floorf(x), floor(x))
+UNARY_LINKED(ceil, ceilf(x), ceil(x))
+UNARY_LINKED(trunc, truncf(x), trunc(x))
+UNARY_LINKED(rint, rintf(x), rint(x))
+UNARY_LINKED(sign, (float)((x > 0) - (x < 0)), (double)((x > 0) - (x < 0)))
 INTEGER_UNARY(sign, (x > 0) - (x < 0))
 UNARY_FLOAT(angle, x < 0 ? 3.14159265f : x != x ? x : 0, x < 0 ? 3.14159265358979323846 : x != x ? x : 0)
-UNARY_FLOAT(erf, m_erf_F32(x), m_erf_F64(x))
+UNARY_LINKED(erf, m_erf_F32(x), m_erf_F64(x))
 UNARY_FLOAT(erfc, m_erfc_F32(x), m_erfc_F64(x))
 UNARY_FLOAT(erfinv, m_erfinv_F32(x), m_erfinv_F64(x))
 UNARY_LOOP(lgamma_F32, float, float, m_lgamma_F32(x))
@@ -162,11 +168,12 @@ UNARY_FLOAT(atanh, m_atanh_F32(x), m_atanh_F64(x))
 #define ACTIVATION(name, expression)                                                                   \
     INLINE float name##_of_F32(float x, const double *p) { (void)p; return expression(F32, float); }   \
     INLINE double name##_of_F64(double x, const double *p) { (void)p; return expression(F64, double); }\
-    UNARY_FLOAT(name, name##_of_F32(x, p), name##_of_F64(x, p))
+    UNARY_LINKED(name, name##_of_F32(x, p), name##_of_F64(x, p))
 #define SLOPE(name, expression)                                                                        \
     INLINE float name##_of_F32(float x, float y, const double *p) { (void)p; return expression(F32, float); }    \
     INLINE double name##_of_F64(double x, double y, const double *p) { (void)p; return expression(F64, double); }\
-    BINARY_FLOAT(name, name##_of_F32(x, y, p), name##_of_F64(x, y, p))
+    BINARY_FLOAT(name, name##_of_F32(x, y, p), name##_of_F64(x, y, p))                                 \
+    LINKS(name, LINK_OF_TWO, name##_of_F32(x, y, p), name##_of_F64(x, y, p))
 #define P(k, T) ((T)p[k])
 
 #define LEAKY_RELU(S, T) (x > 0 ? x : x * P(0, T))
@@ -397,3 +404,17 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
                      [TP_I32] = cast_BOOL_I32},
     },
 };
+
+const tp_links LEVEL(tp_pointwise_links) = {{
+    LINKED_BOTH_WAYS(add) LINKED_BOTH_WAYS(sub) LINKED_BOTH_WAYS(mul) LINKED_BOTH_WAYS(true_divide)
+    LINKED_BOTH_WAYS(maximum) LINKED_BOTH_WAYS(minimum)
+    LINKED(neg) LINKED(square) LINKED(relu) LINKED(abs) LINKED(sqrt) LINKED(rsqrt) LINKED(exp)
+    LINKED(exp2) LINKED(expm1) LINKED(log) LINKED(log1p) LINKED(tanh) LINKED(sigmoid) LINKED(floor)
+    LINKED(ceil) LINKED(trunc) LINKED(rint) LINKED(sign) LINKED(erf) LINKED(leaky_relu) LINKED(elu)
+    LINKED(gelu) LINKED(gelu_tanh) LINKED(silu) LINKED(softplus) LINKED(log_sigmoid) LINKED(mish)
+    LINKED(hardtanh) LINKED(hardsigmoid) LINKED(hardswish) LINKED(threshold) LINKED(relu_gradient)
+    LINKED(sigmoid_backward) LINKED(tanh_backward) LINKED(leaky_relu_gradient) LINKED(elu_gradient)
+    LINKED(gelu_gradient) LINKED(softplus_gradient) LINKED(log_sigmoid_gradient)
+    LINKED(hardtanh_gradient) LINKED(hardsigmoid_gradient) LINKED(hardswish_gradient)
+    LINKED(threshold_backward)
+}};

@@ -5,6 +5,7 @@
 
 #include "bessel.h"
 #include "loops.h"
+#include "pointwise_links.h"
 
 /* A second or third array may be one element, or one of a row, repeated. */
 #define TERNARY_LOOP(name, T, expression)                                                              \
@@ -66,6 +67,14 @@
     TERNARY_LOOP(name##_F64, double, expression(F64, double))                                          \
     HALVES(name, 3, TO_HALF)
 
+/* With links for chains. */
+#define LINKED_1(name, expression)                                                                     \
+    FUSED_1(name, expression) LINKS(name, LINK_OF_ONE, expression(F32, float), expression(F64, double))
+#define LINKED_2(name, expression)                                                                     \
+    FUSED_2(name, expression) LINKS(name, LINK_OF_TWO, expression(F32, float), expression(F64, double))
+#define LINKED_3(name, expression)                                                                     \
+    FUSED_3(name, expression) LINKS(name, LINK_OF_THREE, expression(F32, float), expression(F64, double))
+
 #define FRAC(S, T) (x - C_##S(trunc)(x))
 /* nan, then what replaces the infinities */
 #define REPLACED(S, T)                                                                                 \
@@ -104,12 +113,18 @@ REPLACED(F64, double)
 #define TRIGAMMA(S, T) m_trigamma_##S(x)
 #define ISINF(S, T) (C_##S(fabs)(x) == (T)INFINITY)
 #define ISFINITE(S, T) (C_##S(fabs)(x) < (T)INFINITY)
-#define ADD_SCALED(S, T) (x + P(0, T) * y)
+/* Rounded once where that is one instruction, also where the product is the same for a whole loop. */
+#if defined(__FP_FAST_FMAF) && defined(__FP_FAST_FMA)
+#define PLUS_PRODUCT(S, x, y, z) C_##S(fma)(y, z, x)
+#else
+#define PLUS_PRODUCT(S, x, y, z) ((x) + (y) * (z))
+#endif
+#define ADD_SCALED(S, T) PLUS_PRODUCT(S, x, P(0, T), y)
 /* The distance from the nearer end, and whether that is x: so both ends are met exactly. */
 #define LERP(S, T) ((p[1] != 0 ? x : y) + P(0, T) * (y - x))
 #define LERP_TENSOR(S, T)                                                                              \
     ((C_##S(fabs)(z) < (T)0.5 ? x : y) + (C_##S(fabs)(z) < (T)0.5 ? z : z - (T)1) * (y - x))
-#define ADDCMUL(S, T) (x + P(0, T) * y * z)
+#define ADDCMUL(S, T) PLUS_PRODUCT(S, x, P(0, T) * y, z)
 #define ADDCDIV(S, T) (x + P(0, T) * y / z)
 /* NaN wins, of whichever. */
 #define BOUNDED(S, T)                                                                                  \
@@ -150,12 +165,12 @@ INLINE double hypot_of_F64(double x, double y) { return m_hypot_F64(x, y); }
 /* z is the gradient of the loss of x and y, p[1] its factor. */
 #define HUBER_GRADIENT(S, T) (BELOW(P(0, T), ABOVE(-P(0, T), x - y)) * (z * P(1, T)))
 
-FUSED_1(frac, FRAC)
-FUSED_1(nan_to_num, NAN_TO_NUM)
-FUSED_1(clamp_numbers, CLAMP_NUMBERS)
+LINKED_1(frac, FRAC)
+LINKED_1(nan_to_num, NAN_TO_NUM)
+LINKED_1(clamp_numbers, CLAMP_NUMBERS)
 FUSED_1(logit, LOGIT)
-FUSED_1(softshrink, SOFTSHRINK)
-FUSED_1(hardshrink, HARDSHRINK)
+LINKED_1(softshrink, SOFTSHRINK)
+LINKED_1(hardshrink, HARDSHRINK)
 FUSED_1(sinc, SINC)
 FUSED_1(entr, ENTR)
 FUSED_1(ndtr, NDTR)
@@ -167,25 +182,25 @@ FUSED_1(digamma, DIGAMMA)
 FUSED_1(trigamma, TRIGAMMA)
 FUSED_TRUTH(isinf, ISINF)
 FUSED_TRUTH(isfinite, ISFINITE)
-FUSED_2(add_scaled, ADD_SCALED)
-FUSED_2(prelu, PRELU)
-FUSED_2(smooth_l1, SMOOTH_L1)
-FUSED_2(huber, HUBER)
-FUSED_2(lerp, LERP)
+LINKED_2(add_scaled, ADD_SCALED)
+LINKED_2(prelu, PRELU)
+LINKED_2(smooth_l1, SMOOTH_L1)
+LINKED_2(huber, HUBER)
+LINKED_2(lerp, LERP)
 FUSED_2(hypot, HYPOT)
 FUSED_2(logaddexp, LOGADDEXP)
 FUSED_2(logaddexp2, LOGADDEXP2)
 FUSED_2(xlogy, XLOGY)
 FUSED_2(xlog1py, XLOG1PY)
-FUSED_2(shrink_gradient, SHRINK_GRADIENT)
-FUSED_2(gated, GATED)
-FUSED_2(clamp_gradient, CLAMP_GRADIENT)
+LINKED_2(shrink_gradient, SHRINK_GRADIENT)
+LINKED_2(gated, GATED)
+LINKED_2(clamp_gradient, CLAMP_GRADIENT)
 FUSED_2(logit_gradient, LOGIT_GRADIENT)
-FUSED_3(lerp_tensor, LERP_TENSOR)
-FUSED_3(huber_gradient, HUBER_GRADIENT)
-FUSED_3(addcmul, ADDCMUL)
-FUSED_3(addcdiv, ADDCDIV)
-FUSED_3(clamp_tensors, CLAMP_TENSORS)
+LINKED_3(lerp_tensor, LERP_TENSOR)
+LINKED_3(huber_gradient, HUBER_GRADIENT)
+LINKED_3(addcmul, ADDCMUL)
+LINKED_3(addcdiv, ADDCDIV)
+LINKED_3(clamp_tensors, CLAMP_TENSORS)
 FUSED_3(gated_backward, GATED_GRADIENT)
 
 /* Of integers. As numbers the bounds are those that double and T have. */
@@ -201,3 +216,10 @@ TP_INTEGERS(WHOLE_BOUNDS)
     [TP_FUSED_clamp_tensors][TP_##S] = clamp_tensors_##S,                                              \
     [TP_FUSED_clamp_numbers][TP_##S] = clamp_numbers_##S,
 const tp_fused LEVEL(tp_fused_table) = {.loops = {TP_FUSED(ENTRIES) TP_INTEGERS(WHOLE_ENTRY)}};
+
+const tp_links LEVEL(tp_fused_links) = {{
+    LINKED(frac) LINKED(nan_to_num) LINKED(clamp_numbers) LINKED(softshrink) LINKED(hardshrink)
+    LINKED(add_scaled) LINKED(prelu) LINKED(smooth_l1) LINKED(huber) LINKED(lerp)
+    LINKED(shrink_gradient) LINKED(gated) LINKED(clamp_gradient) LINKED(lerp_tensor)
+    LINKED(huber_gradient) LINKED(addcmul) LINKED(addcdiv) LINKED(clamp_tensors)
+}};

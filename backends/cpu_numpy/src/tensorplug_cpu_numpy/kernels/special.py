@@ -56,10 +56,15 @@ _UNIVERSAL = {
     "special_zeta": special.zeta,
 }
 
-_airy = special.airy
+
+def _airy(input: Any, which: int) -> Any:
+    """Return Airy's function or its derivative; SciPy has nan where the argument is very large."""
+    return np.where(input > 200, input.dtype.type(0), special.airy(input)[which])
+
+
 _BESSEL: dict[str, Any] = {
-    "airy_ai": lambda input: _airy(input)[0],
-    "airy_ai_prime": lambda input: _airy(input)[1],
+    "airy_ai": lambda input: _airy(input, 0),
+    "airy_ai_prime": lambda input: _airy(input, 1),
     "i0": special.i0,
     "i0e": special.i0e,
     "i1": special.i1,

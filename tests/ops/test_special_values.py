@@ -1,0 +1,79 @@
+"""Elementary functions where terms are infinite, not a number, or small beside 1."""
+
+import cmath
+import itertools
+import math
+
+import pytest
+
+import tensorplug as tp
+
+INFINITE, NAN = math.inf, math.nan
+COMPLEX = [
+    complex(real, imag)
+    for real in (-INFINITE, -1000.0, -2.0, 0.5, 1000.0, NAN)
+    for imag in (0.0, 1.0, -3.0, NAN)
+]
+
+
+def log_of_sum(terms):
+    """Return log(sum(exp(terms))), with terms that are zero left out."""
+    if any(cmath.isnan(term) for term in terms):
+        return complex(NAN, NAN)
+    peak = max(term.real for term in terms)
+    if peak == -INFINITE:
+        return complex(peak, 0)
+    return cmath.log(sum(cmath.exp(t - peak) for t in terms if t.real > -INFINITE)) + peak
+
+
+SUMS = {
+    "logaddexp": lambda pairs: tp.logaddexp(*pairs.unbind(1)),
+    "logcumsumexp": lambda pairs: tp.logcumsumexp(pairs, 1)[:, 1],
+    "batched": lambda pairs: tp.vmap(tp.logaddexp)(*pairs.unbind(1)),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("dtype", [tp.complex64, tp.complex128], ids=str)
+def test_logarithm_of_a_sum_of_complex_exponentials(name, dtype):
+    pairs = list(itertools.product(COMPLEX, repeat=2))
+    results = SUMS[name](tp.tensor(pairs, dtype=dtype)).tolist()
+    for pair, result in zip(pairs, results, strict=True):
+        wanted = log_of_sum(pair)
+        if cmath.isnan(wanted):
+            assert all(map(math.isnan, (result.real, result.imag))), (pair, result)
+        elif cmath.isinf(wanted):
+            assert result.real == wanted.real, (pair, result)
+            assert not math.isnan(result.imag), (pair, result)
+        else:
+            apart = cmath.exp(result - wanted)
+            assert abs(apart - 1) < (1e-3 if dtype is tp.complex64 else 1e-9), (
+                pair,
+                result,
+                wanted,
+            )
+
+
+SMALL = [0.0, 1e-30, -1e-30, 3e-12, -2e-7, 1e-3, -0.25, 0.75, -2.5, 40.0]
+
+
+@pytest.mark.parametrize("dtype", [tp.complex64, tp.complex128], ids=str)
+def test_log1p_of_small_complex_numbers(dtype):
+    """The reference is the series, or the logarithm where 1 takes no digits."""
+    inputs = [complex(a, b) for a in SMALL for b in SMALL]
+    given = tp.tensor(inputs, dtype=dtype)
+    tolerance = 1e-6 if dtype is tp.complex64 else 1e-14
+    for z, result in zip(given.tolist(), tp.log1p(given).tolist(), strict=True):
+        if abs(z) < 0.01:
+            wanted = sum(-((-z) ** n) / n for n in range(1, 12))
+        else:
+            wanted = cmath.log(1 + z)
+        # Components for themselves: one may be small beside the other.
+        assert math.isclose(result.imag, wanted.imag, rel_tol=30 * tolerance), (z, result, wanted)
+        scale = abs(wanted.real) if abs(z.imag) < 1e-3 * abs(z.real) else abs(wanted)
+        assert abs(result.real - wanted.real) <= 30 * tolerance * scale, (z, result, wanted)
+
+
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64], ids=str)
+def test_airy_function_vanishes_at_large_arguments(dtype):
+    assert tp.special.airy_ai(tp.tensor([300.0, 1e4, 1e10, 1e30], dtype=dtype)).tolist() == [0] * 4
