@@ -109,11 +109,15 @@ def _square_lu(g_L: Any, g_U: Any, L: Any, U: Any) -> Any:
     return solve_triangular_side(adjoint(L), right, True, unitriangular=True)
 
 
-def _triangular_input(g: Any, A: Any, result: Any, upper: bool, unitriangular: bool) -> Any:
+def _triangular(
+    g: Any, A: Any, result: Any, upper: bool, unitriangular: bool, needs_A: bool
+) -> list[Any]:
     g_B = solve_triangular_side(adjoint(A), g, not upper, unitriangular=unitriangular)
-    g_A = -(g_B @ adjoint(result))
+    if not needs_A:
+        return [None, g_B]
+    g_A = -g_B @ adjoint(result)
     offset = 1 if unitriangular else 0
-    return g_A.triu(offset) if upper else g_A.tril(-offset)
+    return [g_A.triu(offset) if upper else g_A.tril(-offset), g_B]
 
 
 def _least_squares_input(g_solution: Any, g_residuals: Any, A: Any, B: Any, solution: Any) -> Any:
@@ -316,27 +320,22 @@ def _vector_norm(
     return norm_slopes(g, x, unsqueezed(result, x_shape, dim, keepdim), ord, dim)
 
 
+def _solve(g_result: Any, A: Any, result: Any, needs_A: bool) -> list[Any]:
+    g_B = linalg_solve_ex(adjoint(A), g_result)[0]
+    return [-g_B @ adjoint(result) if needs_A else None, g_B]
+
+
 DERIVATIVES = [
     derivative("linalg_vector_norm", x=_vector_norm),
     derivative("linalg_cholesky_ex", A=_cholesky),
     derivative("linalg_qr", A=_qr),
     derivative("linalg_lu_factor_ex", A=_lu),
-    derivative(
-        "linalg_solve_ex",
-        A=lambda g_result, A, result: -(linalg_solve_ex(adjoint(A), g_result)[0] @ adjoint(result)),
-        B=lambda g_result, A: linalg_solve_ex(adjoint(A), g_result)[0],
-    ),
+    derivative("linalg_solve_ex", joint={"A, B": _solve}),
     derivative(
         "linalg_inv_ex",
         A=lambda g_inverse, inverse: -(adjoint(inverse) @ (g_inverse @ adjoint(inverse))),
     ),
-    derivative(
-        "linalg_solve_triangular",
-        A=_triangular_input,
-        B=lambda g, A, upper, unitriangular: solve_triangular_side(
-            adjoint(A), g, not upper, unitriangular=unitriangular
-        ),
-    ),
+    derivative("linalg_solve_triangular", joint={"A, B": _triangular}),
     derivative(
         "linalg_lstsq",
         A=_least_squares_input,

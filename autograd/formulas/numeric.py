@@ -22,6 +22,17 @@ from .arithmetic import zero
 from .shape import fitted
 
 
+def _angle(g: Any, input: Any) -> Any:
+    """Return the gradient of an angle: of real numbers it only jumps, and at 0 it counts as flat."""
+    if not input.dtype.is_complex:
+        return zero(g)
+    size = abs(input)
+    at_zero = eq(size, 0)
+    # Divided twice, for a square may overflow.
+    size = where(at_zero, 1, size)
+    return where(at_zero, 0, g * (input / size / size * 1j))
+
+
 def _copysign(g: Any, input: Any, result: Any) -> Any:
     at_zero = eq(input, 0)
     return where(at_zero, 0, g * (result / where(at_zero, 1, input)))
@@ -70,6 +81,7 @@ def _xlogy_input(
 
 
 DERIVATIVES = [
+    derivative("angle", input=_angle),
     derivative("copysign", input=_copysign, other=zero),
     derivative(
         "hypot",

@@ -9,6 +9,7 @@ from ..dispatch.op_registry import Spec, composite, handle, primitive
 from ..dispatch.out_variants import computes_in_out, exact_out
 from ..tensor.shapes import normalize_dim
 from . import results
+from .creation.creation import fill_new
 from .reductions.reductions import refuse_complex, summed_dtype
 from .rules import cast, check_tensor
 
@@ -193,6 +194,46 @@ def cummin(input: Tensor, dim: int) -> results.cummin:
     mirror = -plain if input.dtype.category == FLOATING else ~plain
     indices = _last_places(mirror, _running_maximum(mirror, dim), dim)
     return results.cummin(input.gather(dim, indices), indices)
+
+
+def _canonical_cumprod_backward(
+    grad: Any, input: Any, dim: int, output: Any
+) -> tuple[Tensor, Tensor, int, Tensor]:
+    return grad, input, normalize_dim(dim, len(input._shape), "cumprod_backward"), output
+
+
+@composite(shapes="grad(*S), input(*S), output(*S)", rule=_canonical_cumprod_backward, method=False)
+def cumprod_backward(grad: Tensor, input: Tensor, dim: int, output: Tensor) -> Tensor:
+    """Return the gradient of :func:`cumprod` without a division, so zeros do no harm.
+
+    The gradient of x[i] is the product of what comes before it times s[i], where
+    ``s[i] = g[i] + x[i + 1] * s[i + 1]``.
+    """
+    if not input._shape:
+        return grad.clone()
+    back = input.transpose(dim, -1)._conj().flip(-1)
+    # s, with both read from the end: s[i] = g[i] + factor[i] * s[i - 1]
+    s = recurrence(_shifted(back, 1), grad.transpose(dim, -1).flip(-1)).flip(-1)
+    before = _shifted(output.transpose(dim, -1)._conj(), 1, 1)
+    return (before * s).transpose(dim, -1)
+
+
+def _shifted(rows: Any, step: int, value: int = 0) -> Any:
+    """Return `rows` shifted by `step` along the last dimension, with a number moving in."""
+    size = rows.shape[-1]
+    moved_in = fill_new((*rows.shape[:-1], min(step, size)), value, rows.dtype, rows.device)
+    return moved_in if size <= step else _CAT.call([moved_in, rows.narrow(-1, 0, size - step)], -1)
+
+
+def recurrence(factor: Any, term: Any) -> Any:
+    """Return s with ``s[i] = term[i] + factor[i] * s[i - 1]``, in log2(n) whole-array steps."""
+    size = term.shape[-1]
+    step = 1
+    while step < size:
+        term = term + factor * _shifted(term, step)
+        factor = factor * _shifted(factor, step)
+        step *= 2
+    return term
 
 
 computes_in_out(cumsum)

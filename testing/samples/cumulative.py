@@ -38,6 +38,25 @@ def _product_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield Sample(zeroed(make, 0, 1, 0, 1), 0, label="two zeros")
 
 
+def _product_backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for sample in _product_samples(make, dtype):
+        x, dim = sample.args
+        yield Sample(make(*x.shape), x, dim, x.detach().cumprod(dim), label=sample.label)
+
+
+def _product_backward(g: Any, x: Any, dim: int, _: Any) -> Any:
+    """Return for each factor the sum over the products that it is in of what is left without it."""
+    if not x.ndim:
+        return g
+    result = np.zeros_like(g)
+    rows, weights, found = (np.moveaxis(a, dim, -1) for a in (x.conj(), g, result))
+    for i in range(rows.shape[-1]):
+        for k in range(i, rows.shape[-1]):
+            others = np.delete(rows[..., : k + 1], i, -1)
+            found[..., i] += weights[..., k] * others.prod(-1)
+    return result
+
+
 def _along(function: Any) -> Any:
     def reference(a: Any, dim: int, dtype: Any = None) -> Any:
         if not a.ndim:
@@ -104,6 +123,14 @@ RECORDS = [
     OpRecord("cumsum", _with_dtype, _along(np.cumsum), errors=_dim_errors, atol=CANCELLATION),
     OpRecord(
         "cumprod", _product_samples, _along(np.cumprod), errors=_dim_errors, atol=CANCELLATION
+    ),
+    OpRecord(
+        "cumprod_backward",
+        _product_backward_samples,
+        _product_backward,
+        dtypes=INEXACT,
+        atol=CANCELLATION,
+        torch="",
     ),
     OpRecord(
         "logcumsumexp",

@@ -2,6 +2,7 @@
 
 # ruff: noqa: C408, PLC3002 - programs of one line
 
+import math
 import warnings
 
 import pytest
@@ -88,6 +89,7 @@ ONCE = dict(
     dist=lambda m, x: m.dist(x, x),
     cdist=lambda m, x: m.cdist(x.view(2, 2), x.view(2, 2)),
     atan2=lambda m, x: m.atan2(x * 0, x * 0),
+    angle=lambda m, x: m.angle(x * m.tensor([1.0, -1.0, 0.0, math.nan])),
     sinc=lambda m, x: m.sinc(x * 0),
     xlogy=lambda m, x: m.xlogy(x * 0, x * 0),
     lerp=lambda m, x: m.lerp(x, x * 2, 0.3),

@@ -118,3 +118,91 @@ def test_digamma(dtype: Any) -> None:
     np.testing.assert_allclose(found, expected, 1e-6 if dtype == np.float32 else 1e-10)
     special_ones = tp.digamma(tp.tensor([0.0, -0.0, -3.0, np.inf, np.nan])).numpy()
     np.testing.assert_array_equal(special_ones, [-np.inf, np.inf, np.nan, np.inf, np.nan])
+
+
+def on_both(function: Any, *arrays: Any) -> list[list[Any]]:
+    """Return what a function gives with its gradients, by the kernels here and by those below."""
+    found = []
+    for backend in ("cpu_cython", "cpu_numpy"):
+        with tp.prefer(backend):
+            leaves = [tp.from_numpy(a.copy(order="K")).requires_grad_() for a in arrays]
+            y = function(*leaves)
+            gradients = tp.autograd.grad(
+                y, leaves, tp.arange(y.numel()).reshape(y.shape).to(y.dtype) / 100
+            )
+            found.append([t.detach().numpy() for t in (y, *gradients)])
+    return found
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear"])
+def test_interpolate(mode: str, dtype: Any) -> None:
+    for (images, channels), (size, wanted) in itertools.product(
+        ((1, 1), (3, 5), (40, 3), (257, 1)), ((1, 1), (4, 3), (3, 7), (64, 5), (129, 2))
+    ):
+        x = numbers((images, channels, size), dtype)
+        ours, below = on_both(
+            lambda x, wanted=wanted: tp.nn.functional.interpolate(x, wanted, mode=mode), x
+        )
+        for one, other in zip(ours, below, strict=True):
+            np.testing.assert_allclose(one, other, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("positions", [1, 3, 31, 32, 33, 65])
+def test_local_response_norm(positions: int, dtype: Any) -> None:
+    for images, channels, size in itertools.product((1, 2, 50), (1, 6), (2, 5)):
+        x = numbers((images, channels, positions), dtype)
+        ours, below = on_both(
+            lambda x, size=size: tp.nn.functional.local_response_norm(x, size, 0.5), x
+        )
+        for one, other in zip(ours, below, strict=True):
+            np.testing.assert_allclose(one, other, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 2.5, 3.0, np.inf])
+def test_cdist(p: float, dtype: Any) -> None:
+    for batch, (rows, others, length) in itertools.product(
+        (1, 2, 63, 65), ((1, 1, 1), (5, 6, 2), (16, 15, 4), (4, 16, 4), (2, 2, 33))
+    ):
+        a = numbers((batch, rows, length), dtype, strange=True)
+        b = numbers((batch, others, length), dtype)
+        b[:, 0] = a[:, 0]  # distances of nought
+        found = []
+        for backend in ("cpu_cython", "cpu_numpy"):
+            with tp.prefer(backend):
+                mode = "donot_use_mm_for_euclid_dist"
+                found.append(tp.cdist(tp.from_numpy(a), tp.from_numpy(b), p, mode).numpy())
+        np.testing.assert_allclose(*found, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gradient_of_cumprod(dtype: Any) -> None:
+    for shape in ((7,), (1, 9), (65, 5), (3, 5, 130), (2, 0, 3)):
+        x = numbers(shape, dtype)
+        x[np.abs(x) < 1] = 0
+        for dim in range(len(shape)):
+            ours, below = on_both(lambda x, dim=dim: x.cumprod(dim), x)
+            for one, other in zip(ours, below, strict=True):
+                np.testing.assert_allclose(one, other, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangular_matrices_in_rows_and_columns(upper: bool, columns: int, dtype: str) -> None:
+    for n, unit in itertools.product((1, 5, 40), (False, True)):
+        A = numbers((2, n, n), "f8") / n + 2 * np.eye(n) + (1j if dtype[0] == "c" else 0) / n
+        b = numbers((2, n, columns), "f8")
+        half = np.triu(A) if upper else np.tril(A)
+        if unit:
+            half[:, range(n), range(n)] = 1
+        expected = np.linalg.solve(half, b)
+        for given in (tp.from_numpy(A.astype(dtype)), tp.from_numpy(A.mT.astype(dtype, "C")).mT):
+            x = tp.linalg.solve_triangular(
+                given, tp.from_numpy(b.astype(dtype)), upper=upper, unitriangular=unit
+            )
+            np.testing.assert_allclose(x.numpy(), expected, 1e-3, 1e-4)
+            whole = tp.linalg.solve(given, tp.from_numpy(b.astype(dtype)))
+            np.testing.assert_allclose(whole.numpy(), np.linalg.solve(A, b), 1e-2, 1e-3)

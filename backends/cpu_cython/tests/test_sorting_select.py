@@ -1,5 +1,6 @@
 """Selection by rank, and both extremes at once, against sorting and NumPy."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -50,8 +51,22 @@ def numbers(*shape, dtype=np.float32, ties=True, special=True):
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("ties", [False, True])
 def test_ranks(length, dtype, ties):
-    array = numbers(3, length, 2, dtype=dtype, ties=ties)
-    for dim in range(3):
+    check_ranks(numbers(3, length, 2, dtype=dtype, ties=ties))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("ties", [False, True])
+def test_ranks_of_short_rows(dtype, ties):
+    for rows, length in itertools.product((31, 32, 64, 65, 200), (1, 2, 5, 16, 23, 24, 25)):
+        array = numbers(rows, length, dtype=dtype, ties=ties)
+        if array.dtype.kind == "f":
+            array[rows // 2] = np.nan
+        check_ranks(array)
+
+
+def check_ranks(array):
+    """Compare all ranks, and both medians, along each dimension with what sorting gives."""
+    for dim in range(array.ndim):
         values, places = sorting.sort(array, dim, False)
         size = array.shape[dim]
         for k in {1, size // 3 + 1, size // 2 + 1, size}:

@@ -48,7 +48,7 @@ cdef void *routine(str name, str letter) except NULL:
         complex_names = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd"}
         own = complex_names.get(name, name) if letter in "FD" else name
         full = _LETTERS[letter] + own
-        capsule = _FOUND[key] = (cython_blas if own == "trsm" else cython_lapack).__pyx_capi__[full]
+        capsule = _FOUND[key] = (cython_blas if own in ("trsm", "trsv") else cython_lapack).__pyx_capi__[full]
     return PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
 
 
@@ -305,7 +305,10 @@ def kernels(below):
 
     def solved(A, np.ndarray result, bint inverse):
         """Overwrite right sides with solutions, or `A` itself with the inverse; return whether one is singular."""
-        cdef np.ndarray own = result if inverse else contiguous(A)
+        cdef np.ndarray own = result if inverse else A.swapaxes(-1, -2)
+        cdef bint turned = not inverse and np.PyArray_IS_C_CONTIGUOUS(own)  # as LAPACK wants it
+        if not (inverse or turned):
+            own = contiguous(A)
         cdef matrices batch = matrices_of(own), right = matrices_of(result)
         cdef str letter = A.dtype.char
         cdef call6 getrf = <call6> routine("getrf", letter)
@@ -319,7 +322,10 @@ def kernels(below):
         cdef char *sides = matrix + batch.bytes + n * 16
         with nogil:
             for k in range(batch.count):
-                transpose_into(batch.data + k * batch.bytes, matrix, n, n, size)
+                if turned:
+                    memcpy(matrix, batch.data + k * batch.bytes, batch.bytes)
+                else:
+                    transpose_into(batch.data + k * batch.bytes, matrix, n, n, size)
                 getrf(&n, &n, matrix, &n, pivots, &info)
                 if info:
                     break
@@ -397,29 +403,46 @@ def kernels(below):
         cdef np.ndarray factors, result
         cdef matrices batch, right
         cdef call11 trsm
+        cdef call8 trsv
         cdef Py_ssize_t k
-        cdef int n, columns
+        cdef int n, columns, one_step = 1
+        cdef bint turned
         cdef float one_single[2]
         cdef double one_double[2]
         if not (B.size and same_batch(A, 2, B, 2)):
             return triangular_below(A, B, upper, unitriangular)
-        trsm = <call11> routine("trsm", A.dtype.char)
-        factors, result = contiguous(A), copied(B)
-        batch, right = matrices_of(factors), matrices_of(result)
-        n, columns = batch.rows, right.columns
+        n = last_size(A)
+        result = copied(B)
         if n <= SMALL:
-            small_triangular(factors, result, upper, unitriangular)
+            small_triangular(contiguous(A), result, upper, unitriangular)
             return result
+        # BLAS sees the transpose of what lies in rows, and a transposed matrix as it is.
+        factors = A.swapaxes(-1, -2)
+        turned = np.PyArray_IS_C_CONTIGUOUS(factors)
+        if not turned:
+            factors = contiguous(A)
+        batch, right = matrices_of(factors), matrices_of(result)
+        columns = right.columns
         one_single[0], one_single[1] = 1, 0
         one_double[0], one_double[1] = 1, 0
         cdef void *one = <void *> one_single if A.dtype.char in "fF" else <void *> one_double
-        cdef char *half = "L" if upper else "U"
+        cdef char *half = "U" if upper == turned else "L"
         cdef char *diagonal = "U" if unitriangular else "N"
+        if columns == 1:
+            trsv = <call8> routine("trsv", A.dtype.char)
+            with nogil:
+                for k in range(batch.count):
+                    trsv(
+                        half, <char *> "N" if turned else <char *> "T", diagonal, &n, batch.data + k * batch.bytes, &n,
+                        right.data + k * right.bytes, &one_step,
+                    )
+            return result
+        trsm = <call11> routine("trsm", A.dtype.char)
         with nogil:  # the transposes: X^T A^T = B^T
             for k in range(batch.count):
                 trsm(
-                    <char *> "R", half, <char *> "N", diagonal, &columns, &n, one, batch.data + k * batch.bytes, &n,
-                    right.data + k * right.bytes, &columns,
+                    <char *> "R", half, <char *> "T" if turned else <char *> "N", diagonal, &columns, &n, one,
+                    batch.data + k * batch.bytes, &n, right.data + k * right.bytes, &columns,
                 )
         return result
 

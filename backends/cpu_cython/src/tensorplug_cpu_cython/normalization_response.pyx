@@ -16,7 +16,7 @@ cdef extern from "c/normalization_response.h":
         double alpha, beta, k
         int threads
     ctypedef struct tp_responses:
-        void (*forward[2])(const tp_response *, const void *, void *) noexcept nogil
+        int (*forward[2])(const tp_response *, const void *, void *) noexcept nogil
         int (*backward[2])(const tp_response *, const void *, const void *, void *) noexcept nogil
 
 cdef extern from *:
@@ -52,9 +52,11 @@ def local_response_norm(input, Py_ssize_t size, double alpha, double beta, doubl
     """Return images (N, C, *) divided by (k + alpha * mean of squares) ** beta."""
     cdef np.ndarray x = contiguous(input), result = new_like(x, type_of(x))
     cdef tp_response s = described(x, size, alpha, beta, k)
-    cdef int wide = type_of(x) == TP_F64
+    cdef int wide = type_of(x) == TP_F64, done
     with nogil:
-        kernels.forward[wide](&s, np.PyArray_DATA(x), np.PyArray_DATA(result))
+        done = kernels.forward[wide](&s, np.PyArray_DATA(x), np.PyArray_DATA(result))
+    if not done:
+        raise MemoryError()
     return result
 
 

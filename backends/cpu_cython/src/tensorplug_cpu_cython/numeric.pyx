@@ -1,6 +1,4 @@
-"""Angles of real numbers, and their mantissas and exponents."""
-
-import numpy
+"""Mantissas and exponents of real numbers."""
 
 cimport numpy as np
 from libc.stdint cimport int32_t
@@ -14,40 +12,6 @@ np.import_array()
 cdef extern from "<math.h>" nogil:
     float frexpf(float, int *)
     double frexp_of "frexp"(double, int *)
-
-ctypedef fused number:
-    float
-    double
-
-cdef double PI = 3.14159265358979323846
-
-
-cdef void angles(number *results, const number *values, Py_ssize_t count) noexcept nogil:
-    cdef number x
-    cdef Py_ssize_t i
-    for i in range(count):
-        x = values[i]
-        results[i] = x if x != x else <number> PI if x < 0 else <number> 0
-
-
-def angle(input):
-    """Return 0 for each element, pi for negative ones, and nan for nan; float32 or float64."""
-    cdef np.ndarray values = plain_array(input), result
-    cdef Py_ssize_t count = np.PyArray_SIZE(values)
-    if not np.PyArray_IS_C_CONTIGUOUS(values):  # in its own order of memory
-        return numpy.where(values != values, values, numpy.where(values < 0, values.dtype.type(PI), 0)).astype(
-            values.dtype, copy=False
-        )
-    result = new_array(values.descr, np.PyArray_NDIM(values), np.PyArray_DIMS(values), NULL)
-    cdef void *data = np.PyArray_DATA(result)
-    cdef const void *source = np.PyArray_DATA(values)
-    cdef bint single = np.PyArray_TYPE(values) == np.NPY_FLOAT32
-    with nogil:
-        if single:
-            angles(<float *> data, <const float *> source, count)
-        else:
-            angles(<double *> data, <const double *> source, count)
-    return result
 
 
 def frexp(input):

@@ -60,6 +60,44 @@ RUNNING(product, F32, float, double, 1, PRODUCT_OF, 4)
 RUNNING(product, F64, double, double, 1, PRODUCT_OF, 1)
 RUNNING(product, I64, int64_t, uint64_t, 1, PRODUCT_OF, 1)
 
+#define PRODUCT_GRADIENT(S, T)                                                                         \
+    static void product_gradient_##S(const void *g_, const void *x_, const void *p_, void *o_, ptrdiff_t before, \
+                                     ptrdiff_t n, ptrdiff_t after, int threads) {                      \
+        const ptrdiff_t blocks = (after + WIDTH - 1) / WIDTH;                                          \
+        TP_PARALLEL(before * blocks, threads, begin, end, {                                            \
+            for (ptrdiff_t unit = begin; unit < end; unit++) {                                         \
+                const ptrdiff_t first = unit % blocks * WIDTH;                                         \
+                const ptrdiff_t at = unit / blocks * n * after + first;                                \
+                const ptrdiff_t width = after - first < WIDTH ? after - first : WIDTH;                 \
+                const T *g = (const T *)g_ + at;                                                       \
+                const T *x = (const T *)x_ + at;                                                       \
+                const T *p = (const T *)p_ + at;                                                       \
+                T *o = (T *)o_ + at;                                                                   \
+                if (after == 1) {                                                                      \
+                    double sum = 0;                                                                    \
+                    for (ptrdiff_t i = n - 1; i >= 0; i--) {                                           \
+                        sum += g[i];                                                                   \
+                        o[i] = (T)(i ? sum * p[i - 1] : sum);                                          \
+                        sum *= x[i];                                                                   \
+                    }                                                                                  \
+                    continue;                                                                          \
+                }                                                                                      \
+                double total[WIDTH];                                                                   \
+                for (ptrdiff_t j = 0; j < width; j++) total[j] = 0;                                    \
+                for (ptrdiff_t i = n - 1; i >= 0; i--) {                                               \
+                    const ptrdiff_t here = i * after;                                                  \
+                    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) {                                \
+                        total[j] += g[here + j];                                                       \
+                        o[here + j] = (T)(i ? total[j] * p[here - after + j] : total[j]);              \
+                        total[j] *= x[here + j];                                                       \
+                    }                                                                                  \
+                }                                                                                      \
+            }                                                                                          \
+        });                                                                                            \
+    }
+PRODUCT_GRADIENT(F32, float)
+PRODUCT_GRADIENT(F64, double)
+
 /* Of equal elements the last counts; once there is a NaN, each further one is the last. */
 #define EXTREME(name, S, T, better)                                                                    \
     SCAN(name, S, T,                                                                                   \
@@ -158,4 +196,5 @@ const tp_cumulatives LEVEL(tp_cumulative_table) = {
     .maximum = EACH(maximum),
     .minimum = EACH(minimum),
     .logarithm = {[TP_F32] = logarithm_F32, [TP_F64] = logarithm_F64},
+    .product_gradient = {product_gradient_F32, product_gradient_F64},
 };

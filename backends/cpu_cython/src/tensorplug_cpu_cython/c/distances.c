@@ -6,6 +6,9 @@
 
 enum { WIDTH = 64 };
 
+/* Of batches of fewer others than these, so many elements of their points at most, WIDTH are gone through at a time. */
+enum { NARROW = 16, ROOM = 64 };
+
 /* Of row i: where its results begin, and the first of the others that it is paired with. */
 static ptrdiff_t first_of(const tp_distances *s, ptrdiff_t i) { return s->triangle ? i + 1 : 0; }
 static ptrdiff_t start_of(const tp_distances *s, ptrdiff_t i) {
@@ -53,8 +56,39 @@ static ptrdiff_t start_of(const tp_distances *s, ptrdiff_t i) {
         else if (s->p == 0 || s->p == 1 || isinf(s->p)) for (ptrdiff_t j = 0; j < n; j++) o[j] = total[j]; \
         else for (ptrdiff_t j = 0; j < n; j++) o[j] = pow(total[j], 1 / p);                            \
     }                                                                                                  \
+    /* All pairs of WIDTH small batches, or fewer: one pair of each at a time, whose difference is to nought. */ \
+    static void beside_##S(const tp_distances *s, const T *rows, const T *columns, ptrdiff_t width, T *o) { \
+        static const T nought[ROOM];                                                                   \
+        const ptrdiff_t length = s->length, others = s->others, one = s->rows * length, other = length * others; \
+        const ptrdiff_t results = s->rows * others;                                                    \
+        T a[ROOM][WIDTH], b[ROOM][WIDTH], differences[ROOM][WIDTH], found[WIDTH];                      \
+        tp_distances pair = *s;                                                                        \
+        pair.others = WIDTH;                                                                           \
+        for (ptrdiff_t w = 0; w < width; w++) {                                                        \
+            for (ptrdiff_t k = 0; k < one; k++) a[k][w] = rows[w * one + k];                           \
+            for (ptrdiff_t k = 0; k < other; k++) b[k][w] = columns[w * other + k];                    \
+        }                                                                                              \
+        for (ptrdiff_t i = 0; i < s->rows; i++)                                                        \
+            for (ptrdiff_t j = 0; j < others; j++, o++) {                                              \
+                for (ptrdiff_t m = 0; m < length; m++)                                                 \
+                    for (ptrdiff_t w = 0; w < width; w++)                                              \
+                        differences[m][w] = a[i * length + m][w] - b[m * others + j][w];               \
+                pairs_##S(&pair, nought, differences[0], width, found);                                \
+                for (ptrdiff_t w = 0; w < width; w++) o[w * results] = found[w];                       \
+            }                                                                                          \
+    }                                                                                                  \
     static void forward_##S(const tp_distances *s, const void *rows, const void *columns, void *result) { \
         const ptrdiff_t results = start_of(s, s->rows);                                                \
+        const ptrdiff_t most = s->rows > s->others ? s->rows : s->others;                              \
+        if (!s->triangle && s->batch > 1 && s->others < NARROW && most * s->length <= ROOM) {          \
+            TP_PARALLEL(s->batch, s->threads, begin, end, {                                            \
+                for (ptrdiff_t b = begin; b < end; b += WIDTH)                                         \
+                    beside_##S(s, (const T *)rows + b * s->rows * s->length,                           \
+                               (const T *)columns + b * s->length * s->others, end - b < WIDTH ? end - b : WIDTH, \
+                               (T *)result + b * results);                                             \
+            });                                                                                        \
+            return;                                                                                    \
+        }                                                                                              \
         TP_PARALLEL(s->batch * s->rows, s->threads, begin, end, {                                      \
             for (ptrdiff_t r = begin; r < end; r++) {                                                  \
                 const ptrdiff_t b = r / s->rows;                                                       \

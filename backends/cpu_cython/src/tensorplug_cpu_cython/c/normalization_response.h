@@ -12,8 +12,8 @@ typedef struct {
     int threads;
 } tp_response;
 
-typedef struct { /* each of float and double; the latter returns whether there was memory */
-    void (*forward[2])(const tp_response *, const void *x, void *y);
+typedef struct { /* each of float and double; both return whether there was memory */
+    int (*forward[2])(const tp_response *, const void *x, void *y);
     int (*backward[2])(const tp_response *, const void *g, const void *x, void *o);
 } tp_responses;
 

@@ -145,6 +145,7 @@ UNARY_LINKED(trunc, truncf(x), trunc(x))
 UNARY_LINKED(rint, rintf(x), rint(x))
 UNARY_LINKED(sign, (float)((x > 0) - (x < 0)), (double)((x > 0) - (x < 0)))
 INTEGER_UNARY(sign, (x > 0) - (x < 0))
+UNARY_FLOAT(angle, x < 0 ? 3.14159265f : x != x ? x : 0, x < 0 ? 3.14159265358979323846 : x != x ? x : 0)
 UNARY_LINKED(erf, m_erf_F32(x), m_erf_F64(x))
 UNARY_FLOAT(erfc, m_erfc_F32(x), m_erfc_F64(x))
 UNARY_FLOAT(erfinv, m_erfinv_F32(x), m_erfinv_F64(x))
@@ -383,7 +384,7 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(sin, FLOATING(sin_loop)), B(cos, FLOATING(cos_loop)), B(tan, FLOATING(tan_loop)),
         B(tanh, FLOATING(tanh)), B(sigmoid, FLOATING(sigmoid)), B(relu, REAL(relu)),
         B(floor, FLOATING(floor)), B(ceil, FLOATING(ceil)), B(trunc, FLOATING(trunc)),
-        B(rint, FLOATING(rint)), B(sign, REAL(sign)), B(erf, FLOATING(erf)), B(erfc, FLOATING(erfc)),
+        B(rint, FLOATING(rint)), B(sign, REAL(sign)), B(angle, FLOATING(angle)), B(erf, FLOATING(erf)), B(erfc, FLOATING(erfc)),
         B(erfinv, FLOATING(erfinv)), B(lgamma, ENTRY(lgamma, F32), ENTRY(lgamma, F16), ENTRY(lgamma, BF16)),
         B(asin, FLOATING(asin)), B(acos, FLOATING(acos)), B(atan, FLOATING(atan)), B(sinh, FLOATING(sinh)),
         B(cosh, FLOATING(cosh)), B(asinh, FLOATING(asinh)), B(acosh, FLOATING(acosh)),

@@ -22,7 +22,7 @@ typedef void (*tp_loop)(char *const *args, const ptrdiff_t *strides, ptrdiff_t n
 #define TP_UNARY(X)                                                                                    \
     X(neg, 32) X(abs, 32) X(square, 32) X(sqrt, 32) X(rsqrt, 32) X(exp, 16) X(exp2, 16) X(expm1, 16)      \
     X(log, 16) X(log2, 16) X(log10, 16) X(log1p, 16) X(sin, 16) X(cos, 16) X(tan, 16) X(tanh, 16)              \
-    X(sigmoid, 16) X(relu, 32) X(floor, 32) X(ceil, 32) X(trunc, 32) X(rint, 32) X(sign, 32)            \
+    X(sigmoid, 16) X(relu, 32) X(floor, 32) X(ceil, 32) X(trunc, 32) X(rint, 32) X(sign, 32) X(angle, 32) \
     X(erf, 16) X(erfc, 16) X(erfinv, 8) X(lgamma, 8) X(asin, 16) X(acos, 16) X(atan, 16) X(sinh, 16) X(cosh, 16) X(asinh, 16)            \
     X(acosh, 16) X(atanh, 16) X(bitwise_not, 32) X(clone, 32)                                            \
     X(leaky_relu, 32) X(elu, 16) X(gelu, 16) X(gelu_tanh, 16) X(silu, 16) X(softplus, 16)                   \

@@ -3,9 +3,13 @@
 #include <string.h>
 
 #include "parallel.h"
+#include "vectors.h"
 
 /* How many places of a row, or channels of a place, are worked on at a time. */
 enum { WIDTH = 512 };
+
+/* Rows of results shorter than NARROW, of planes of at most SMALL elements: so many planes at a time; or channels. */
+enum { NARROW = 8, SMALL = 256, BESIDE = 64 };
 
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 
@@ -26,12 +30,22 @@ static int regular(const tp_boxes *p, ptrdiff_t c, ptrdiff_t n, ptrdiff_t *step,
     return 1;
 }
 
+/* Whether there is one result, of the whole plane. */
+static int whole(const tp_boxes *p) {
+    for (int d = 0; d < 3; d++)
+        if (p->where[d] != 1 || p->first[d][0] || p->behind[d][0] != p->size[d]) return 0;
+    return 1;
+}
+
 #define T float
+#define SUMMED(total, row, n, expression) SUM_VECTORS(float, total, row, n, expression)
 #define OF(name) name##_F32
 #include "pooling_average_body.h"
 #undef T
+#undef SUMMED
 #undef OF
 #define T double
+#define SUMMED(total, row, n, expression) SUM_VECTORS(double, total, row, n, expression)
 #define OF(name) name##_F64
 #include "pooling_average_body.h"
 

@@ -35,7 +35,7 @@ static void OF(mean_row)(const tp_boxes *p, const T *x, ptrdiff_t depth, ptrdiff
         n = LEAST(fitting(p, c), WIDTH);
         const ptrdiff_t begin = p->first[2][c], end = p->behind[2][c + n - 1];
         T wide = 0;
-        memset(line, 0, sizeof line);
+        memset(line, 0, (size_t)LEAST(end - begin, WIDTH) * sizeof *line);
         for (ptrdiff_t z = p->first[0][depth]; z < p->behind[0][depth]; z++) {
             for (ptrdiff_t y = p->first[1][row]; y < p->behind[1][row]; y++) {
                 const T *from = x + (z * p->size[1] + y) * columns + begin;
@@ -56,20 +56,38 @@ static void OF(mean_row)(const tp_boxes *p, const T *x, ptrdiff_t depth, ptrdiff
     }
 }
 
-/* `width` channels of one result. */
-static void OF(mean_channels)(const tp_boxes *p, const T *x, const ptrdiff_t *at, ptrdiff_t width, T *o) {
+/* One result of `width` channels, or small planes: `apart` is from place to place, `step` from one to the next, and
+   `to_step` that of their results. */
+static inline __attribute__((always_inline)) void OF(mean_place)(const tp_boxes *p, const T *x, const ptrdiff_t *at,
+                                                                 ptrdiff_t width, ptrdiff_t apart, ptrdiff_t step,
+                                                                 ptrdiff_t to_step, T *o) {
     const T by = (T)(p->divisor[0][at[0]] * p->divisor[1][at[1]] * p->divisor[2][at[2]]);
     T sums[WIDTH];
     for (ptrdiff_t j = 0; j < width; j++) sums[j] = 0;
     for (ptrdiff_t z = p->first[0][at[0]]; z < p->behind[0][at[0]]; z++) {
         for (ptrdiff_t y = p->first[1][at[1]]; y < p->behind[1][at[1]]; y++) {
             for (ptrdiff_t i = p->first[2][at[2]]; i < p->behind[2][at[2]]; i++) {
-                const T *from = x + ((z * p->size[1] + y) * p->size[2] + i) * p->channels;
-                INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) sums[j] += from[j];
+                const T *from = x + ((z * p->size[1] + y) * p->size[2] + i) * apart;
+                INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) sums[j] += from[j * step];
             }
         }
     }
-    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) o[j] = sums[j] / by;
+    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) o[j * to_step] = sums[j] / by;
+}
+
+static void OF(mean_channels)(const tp_boxes *p, const T *x, const ptrdiff_t *at, ptrdiff_t width, T *o) {
+    OF(mean_place)(p, x, at, width, p->channels, 1, 1, o);
+}
+
+/* All results of `width` small planes, each place of all planes at a time: rows would be too short for vectors. */
+static void OF(mean_planes)(const tp_boxes *p, const T *x, ptrdiff_t width, T *o) {
+    const ptrdiff_t plane = p->size[0] * p->size[1] * p->size[2], results = p->where[0] * p->where[1] * p->where[2];
+    for (ptrdiff_t z = 0; z < p->where[0]; z++)
+        for (ptrdiff_t y = 0; y < p->where[1]; y++)
+            for (ptrdiff_t i = 0; i < p->where[2]; i++) {
+                const ptrdiff_t at[3] = {z, y, i};
+                OF(mean_place)(p, x, at, width, 1, plane, results, o++);
+            }
 }
 
 static void OF(mean)(const tp_boxes *p, const void *x_, void *o_) {
@@ -77,6 +95,23 @@ static void OF(mean)(const tp_boxes *p, const void *x_, void *o_) {
     T *o = o_;
     const ptrdiff_t plane = p->size[0] * p->size[1] * p->size[2], results = p->where[0] * p->where[1] * p->where[2];
     const ptrdiff_t columns = p->where[2], rows = results / columns, channels = p->channels;
+    if (!p->channels_last && whole(p)) {
+        const T by = (T)(p->divisor[0][0] * p->divisor[1][0] * p->divisor[2][0]);
+        TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
+            for (ptrdiff_t k = begin; k < end; k++) {
+                SUMMED(total, x + k * plane, plane, v)
+                o[k] = total / by;
+            }
+        });
+        return;
+    }
+    if (!p->channels_last && columns < NARROW && plane <= SMALL) {
+        TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
+            for (ptrdiff_t k = begin; k < end; k += BESIDE)
+                OF(mean_planes)(p, x + k * plane, LEAST(BESIDE, end - k), o + k * results);
+        });
+        return;
+    }
     if (!p->channels_last) {
         TP_PARALLEL(p->samples * channels * rows, p->threads, begin, end, {
             for (ptrdiff_t r = begin; r < end; r++)
@@ -112,8 +147,8 @@ static void OF(spread_row)(const tp_boxes *p, const T *g, ptrdiff_t depth, ptrdi
         const int64_t *first = p->first[2] + c, *behind = p->behind[2] + c;
         const ptrdiff_t begin = first[0], end = behind[n - 1];
         for (ptrdiff_t j = 0; j < n; j++) parts[j] = g[c + j] / (T)(above * p->divisor[2][c + j]);
-        memset(line, 0, sizeof line);
         if (end - begin <= WIDTH) {
+            memset(line, 0, (size_t)(end - begin) * sizeof *line);
             if (n > 3 && regular(p, c, n, &step, &width)) {
                 if (step == 1) OF(spread_steps)(parts, n, 1, width, line);
                 else if (step == 2) OF(spread_steps)(parts, n, 2, width, line);
@@ -136,11 +171,59 @@ static void OF(spread_row)(const tp_boxes *p, const T *g, ptrdiff_t depth, ptrdi
     }
 }
 
+/* Add one result's gradients to the places of `width` channels, or small planes, as for mean_place. */
+static inline __attribute__((always_inline)) void OF(spread_place)(const tp_boxes *p, const T *g, const ptrdiff_t *at,
+                                                                   ptrdiff_t width, ptrdiff_t apart, ptrdiff_t step,
+                                                                   ptrdiff_t from_step, T *o) {
+    const T by = (T)(p->divisor[0][at[0]] * p->divisor[1][at[1]] * p->divisor[2][at[2]]);
+    T parts[BESIDE];
+    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) parts[j] = g[j * from_step] / by;
+    for (ptrdiff_t z = p->first[0][at[0]]; z < p->behind[0][at[0]]; z++) {
+        for (ptrdiff_t y = p->first[1][at[1]]; y < p->behind[1][at[1]]; y++) {
+            for (ptrdiff_t x = p->first[2][at[2]]; x < p->behind[2][at[2]]; x++) {
+                T *to = o + ((z * p->size[1] + y) * p->size[2] + x) * apart;
+                INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) to[j * step] += parts[j];
+            }
+        }
+    }
+}
+
+static void OF(spread_channels)(const tp_boxes *p, const T *g, const ptrdiff_t *at, ptrdiff_t width, T *o) {
+    OF(spread_place)(p, g, at, width, p->channels, 1, 1, o);
+}
+
+static void OF(spread_planes)(const tp_boxes *p, const T *g, ptrdiff_t width, T *o) {
+    const ptrdiff_t plane = p->size[0] * p->size[1] * p->size[2], results = p->where[0] * p->where[1] * p->where[2];
+    for (ptrdiff_t z = 0; z < p->where[0]; z++)
+        for (ptrdiff_t y = 0; y < p->where[1]; y++)
+            for (ptrdiff_t i = 0; i < p->where[2]; i++) {
+                const ptrdiff_t at[3] = {z, y, i};
+                OF(spread_place)(p, g++, at, width, 1, plane, results, o);
+            }
+}
+
 static void OF(gradient)(const tp_boxes *p, const void *g_, void *o_) {
     const T *g = g_;
     T *o = o_;
     const ptrdiff_t plane = p->size[0] * p->size[1] * p->size[2], results = p->where[0] * p->where[1] * p->where[2];
     const ptrdiff_t columns = p->where[2], rows = results / columns, channels = p->channels;
+    if (!p->channels_last && whole(p)) {
+        const T by = (T)(p->divisor[0][0] * p->divisor[1][0] * p->divisor[2][0]);
+        TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
+            for (ptrdiff_t k = begin; k < end; k++) {
+                const T part = g[k] / by;
+                for (ptrdiff_t i = 0; i < plane; i++) o[k * plane + i] += part;
+            }
+        });
+        return;
+    }
+    if (!p->channels_last && columns < NARROW && plane <= SMALL) {
+        TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
+            for (ptrdiff_t k = begin; k < end; k += BESIDE)
+                OF(spread_planes)(p, g + k * results, LEAST(BESIDE, end - k), o + k * plane);
+        });
+        return;
+    }
     if (!p->channels_last) {
         TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
             for (ptrdiff_t k = begin; k < end; k++)
@@ -150,25 +233,14 @@ static void OF(gradient)(const tp_boxes *p, const void *g_, void *o_) {
         return;
     }
     /* A channel is one thread's alone, so that no two write to the same place. */
-    const ptrdiff_t blocks = (channels + 63) / 64;
+    const ptrdiff_t blocks = (channels + BESIDE - 1) / BESIDE;
     TP_PARALLEL(p->samples * blocks, p->threads, begin, end, {
         for (ptrdiff_t k = begin; k < end; k++) {
-            const ptrdiff_t c = k % blocks * 64, width = LEAST(64, channels - c);
-            T *to = o + k / blocks * plane * channels + c;
+            const ptrdiff_t c = k % blocks * BESIDE, width = LEAST(BESIDE, channels - c);
             for (ptrdiff_t r = 0; r < results; r++) {
-                const T *from = g + (k / blocks * results + r) * channels + c;
-                const ptrdiff_t a = r / (columns * p->where[1]), b = r / columns % p->where[1], i = r % columns;
-                const T by = (T)(p->divisor[0][a] * p->divisor[1][b] * p->divisor[2][i]);
-                T parts[64];
-                INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) parts[j] = from[j] / by;
-                for (ptrdiff_t z = p->first[0][a]; z < p->behind[0][a]; z++) {
-                    for (ptrdiff_t y = p->first[1][b]; y < p->behind[1][b]; y++) {
-                        for (ptrdiff_t x = p->first[2][i]; x < p->behind[2][i]; x++) {
-                            T *at = to + ((z * p->size[1] + y) * p->size[2] + x) * channels;
-                            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) at[j] += parts[j];
-                        }
-                    }
-                }
+                const ptrdiff_t at[3] = {r / (columns * p->where[1]), r / columns % p->where[1], r % columns};
+                OF(spread_channels)(p, g + (k / blocks * results + r) * channels + c, at, width,
+                                    o + k / blocks * plane * channels + c);
             }
         }
     });

@@ -7,6 +7,9 @@
 /* How many results are worked on at a time: of a row, or channels of one place. */
 enum { WIDTH = 256 };
 
+/* Rows of results shorter than NARROW, of planes of at most SMALL elements: so many planes at a time. */
+enum { NARROW = 8, SMALL = 256, BESIDE = 64 };
+
 /* Of the results that one element of the window has a part in: [*from, *to) among `where`. */
 static void reach(ptrdiff_t offset, ptrdiff_t stride, ptrdiff_t size, ptrdiff_t where, ptrdiff_t *from, ptrdiff_t *to) {
     ptrdiff_t first = offset < 0 ? (-offset + stride - 1) / stride : 0;

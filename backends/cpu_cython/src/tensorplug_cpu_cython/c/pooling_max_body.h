@@ -46,9 +46,11 @@ static void OF(row_part)(const tp_pool *p, const T *x, ptrdiff_t depth, ptrdiff_
     }
 }
 
-/* `width` channels of one place. */
-static void OF(channels_part)(const tp_pool *p, const T *x, const ptrdiff_t *where, ptrdiff_t width, T *values,
-                              int64_t *places) {
+/* One place of `width` channels, or small planes: `apart` is from place to place, `step` from one to the next, and
+   `to_step` that of their results. */
+static inline __attribute__((always_inline)) void OF(places_part)(const tp_pool *p, const T *x, const ptrdiff_t *where,
+                                                                  ptrdiff_t width, ptrdiff_t apart, ptrdiff_t step,
+                                                                  ptrdiff_t to_step, T *values, int64_t *places) {
     T best[WIDTH];
     INDEX at[WIDTH];
     for (ptrdiff_t j = 0; j < width; j++) {
@@ -65,15 +67,32 @@ static void OF(channels_part)(const tp_pool *p, const T *x, const ptrdiff_t *whe
                 const ptrdiff_t w = where[2] * p->stride[2] - p->padding[2] + c * p->dilation[2];
                 if (w < 0 || w >= p->size[2]) continue;
                 const ptrdiff_t place = (z * p->size[1] + y) * p->size[2] + w;
-                const T *from = x + place * p->channels;
-                INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) TAKE(j, from[j], place);
+                const T *from = x + place * apart;
+                INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) TAKE(j, from[j * step], place);
             }
         }
     }
     for (ptrdiff_t j = 0; j < width; j++) {
-        values[j] = best[j];
-        places[j] = at[j] < 0 ? 0 : at[j];
+        values[j * to_step] = best[j];
+        places[j * to_step] = at[j] < 0 ? 0 : at[j];
     }
+}
+
+static void OF(channels_part)(const tp_pool *p, const T *x, const ptrdiff_t *where, ptrdiff_t width, T *values,
+                              int64_t *places) {
+    OF(places_part)(p, x, where, width, p->channels, 1, 1, values, places);
+}
+
+/* All results of `width` small planes, each place of all planes at a time: rows would be too short for vectors. */
+static void OF(planes_part)(const tp_pool *p, const T *x, ptrdiff_t width, T *values, int64_t *places) {
+    const ptrdiff_t plane = p->size[0] * p->size[1] * p->size[2], results = p->where[0] * p->where[1] * p->where[2];
+    ptrdiff_t r = 0;
+    for (ptrdiff_t z = 0; z < p->where[0]; z++)
+        for (ptrdiff_t y = 0; y < p->where[1]; y++)
+            for (ptrdiff_t w = 0; w < p->where[2]; w++, r++) {
+                const ptrdiff_t where[3] = {z, y, w};
+                OF(places_part)(p, x, where, width, 1, plane, results, values + r, places + r);
+            }
 }
 
 static void OF(maximum)(const tp_pool *p, const void *x_, void *values_, int64_t *places) {
@@ -81,6 +100,14 @@ static void OF(maximum)(const tp_pool *p, const void *x_, void *values_, int64_t
     T *values = values_;
     const ptrdiff_t plane = p->size[0] * p->size[1] * p->size[2], results = p->where[0] * p->where[1] * p->where[2];
     const ptrdiff_t columns = p->where[2], channels = p->channels;
+    if (!p->channels_last && columns < NARROW && plane <= SMALL) {
+        TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
+            for (ptrdiff_t k = begin; k < end; k += BESIDE)
+                OF(planes_part)(p, x + k * plane, end - k < BESIDE ? end - k : BESIDE, values + k * results,
+                                places + k * results);
+        });
+        return;
+    }
     if (!p->channels_last) {
         const ptrdiff_t rows = results / columns;
         TP_PARALLEL(p->samples * channels * rows, p->threads, begin, end, {

@@ -14,6 +14,9 @@
 enum { MANY = 4, BLOCK = MANY * VECTOR / 4, FEW = 4 * BLOCK };
 static inline ptrdiff_t padded(ptrdiff_t n) { return (n + BLOCK - 1) / BLOCK * BLOCK; }
 
+/* Rows of at most so many elements are gone through several at a time. */
+enum { SHORT = 24, BESIDE = 64 };
+
 /* Room for the keys of a row, and for those between the bounds; in keys. */
 static inline ptrdiff_t room(ptrdiff_t n) { return padded(n) + padded(n / 2 + 1); }
 
@@ -116,7 +119,52 @@ SELECT(int64_t, uint64_t, INT64_MAX)
         fill_up_##K(keys, n);                                                                          \
         return is_float ? up_to_##K(keys, n, NAN_##K - 1) : n;                                         \
     }                                                                                                  \
+    /* `width` short rows from `first` on, beside each other: for each element of them it is counted how many come     \
+       before it, by vectors of rows. */                                                               \
+    static void short_##S(const tp_selection *o, ptrdiff_t first, ptrdiff_t width) {                   \
+        const ptrdiff_t n = o->n;                                                                      \
+        const ptrdiff_t after = o->after;                                                              \
+        const T *starts[BESIDE];                                                                       \
+        K keys[SHORT][BESIDE], ranks[BESIDE], places[BESIDE] = {0};                                    \
+        if (width < BESIDE) memset(keys, 0, sizeof(keys));                                             \
+        ptrdiff_t column = first % after;                                                              \
+        const T *from = (const T *)o->x + first / after * n * after;                                   \
+        for (ptrdiff_t j = 0; j < width; j++) {                                                        \
+            starts[j] = from + column;                                                                 \
+            if (++column == after) {                                                                   \
+                column = 0;                                                                            \
+                from += n * after;                                                                     \
+            }                                                                                          \
+            for (ptrdiff_t i = 0; i < n; i++) keys[i][j] = (K)(key_##S(starts[j][i * after]) ^ SIGN_##K); \
+        }                                                                                              \
+        for (ptrdiff_t j = 0; j < BESIDE; j++) ranks[j] = (K)o->rank;                                  \
+        if (o->which != TP_RANKED) {                                                                   \
+            K numbers[BESIDE] = {0};                                                                   \
+            for (ptrdiff_t i = 0; i < n; i++)                                                          \
+                for (ptrdiff_t j = 0; j < BESIDE; j++) numbers[j] += !is_float || keys[i][j] != NAN_##K; \
+            for (ptrdiff_t j = 0; j < BESIDE; j++)                                                     \
+                ranks[j] = o->which == TP_NANMEDIAN ? (numbers[j] - (numbers[j] > 0)) / 2              \
+                                                    : numbers[j] < (K)n ? numbers[j] : (K)(n - 1) / 2; \
+        }                                                                                              \
+        for (ptrdiff_t i = 0; i < n; i++) {                                                            \
+            K before[BESIDE] = {0};                                                                    \
+            for (ptrdiff_t m = 0; m < i; m++)                                                          \
+                for (ptrdiff_t j = 0; j < BESIDE; j++) before[j] += keys[m][j] <= keys[i][j];          \
+            for (ptrdiff_t m = i + 1; m < n; m++)                                                      \
+                for (ptrdiff_t j = 0; j < BESIDE; j++) before[j] += keys[m][j] < keys[i][j];           \
+            for (ptrdiff_t j = 0; j < BESIDE; j++) places[j] = before[j] == ranks[j] ? (K)i : places[j]; \
+        }                                                                                              \
+        for (ptrdiff_t j = 0; j < width; j++) ((T *)o->values)[first + j] = starts[j][places[j] * after]; \
+        if (o->places) for (ptrdiff_t j = 0; j < width; j++) o->places[first + j] = places[j];         \
+    }                                                                                                  \
     static int select_##S(const tp_selection *o, int threads) {                                        \
+        if (o->n <= SHORT && o->before * o->after >= BESIDE / 2) {                                     \
+            TP_PARALLEL(o->before * o->after, threads, begin, end, {                                   \
+                for (ptrdiff_t row = begin; row < end; row += BESIDE)                                  \
+                    short_##S(o, row, end - row < BESIDE ? end - row : BESIDE);                        \
+            });                                                                                        \
+            return 1;                                                                                  \
+        }                                                                                              \
         const T *x = o->x;                                                                             \
         const ptrdiff_t n = o->n;                                                                      \
         const ptrdiff_t after = o->after;                                                              \

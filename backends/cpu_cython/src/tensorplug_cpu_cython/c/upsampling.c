@@ -20,6 +20,15 @@ static inline void onwards(const tp_upsampling *s, place *at) {
     at->plane++;
 }
 
+/* How many images, of one row each, are so short that they are done beside each other. */
+static ptrdiff_t joinable(const tp_upsampling *s) {
+    enum { LONG = 256 };
+    const ptrdiff_t length = s->size[2] > s->where[2] ? s->size[2] : s->where[2];
+    if (length < 1) return 1;
+    if (s->size[0] * s->size[1] * s->where[0] * s->where[1] != 1 || length > LONG / 2) return 1;
+    return s->planes < LONG / length ? s->planes : LONG / length;
+}
+
 /* For each (z, y) of the result: the rows that it is made of, put together to one, then that along x. */
 #define UPSAMPLING(S, T)                                                                               \
     /* Row (z, y) of the result before x is resampled; `row` has room for it. */                       \
@@ -61,7 +70,7 @@ static inline void onwards(const tp_upsampling *s, place *at) {
                 INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) o[i] += w[k * n + i] * row[at[k * n + i]]; \
         }                                                                                              \
     }                                                                                                  \
-    static int forward_##S(const tp_upsampling *s, const void *x_, void *y_) {                         \
+    static int forward_rows_##S(const tp_upsampling *s, const void *x_, void *y_) {                        \
         const ptrdiff_t plane = s->size[0] * s->size[1] * s->size[2], rows = s->where[0] * s->where[1]; \
         int failed = 0;                                                                                \
         TP_PARALLEL(s->planes * rows, s->threads, begin, end, {                                        \
@@ -76,7 +85,7 @@ static inline void onwards(const tp_upsampling *s, place *at) {
         });                                                                                            \
         return !failed;                                                                                \
     }                                                                                                  \
-    static int backward_##S(const tp_upsampling *s, const void *g_, void *g_x_) {                      \
+    static int backward_rows_##S(const tp_upsampling *s, const void *g_, void *g_x_) {                    \
         const ptrdiff_t plane = s->size[0] * s->size[1] * s->size[2], rows = s->where[0] * s->where[1]; \
         const ptrdiff_t n = s->size[2], columns = s->where[2];                                         \
         const T *u = s->weight[0], *v = s->weight[1], *w = s->weight[2];                               \
@@ -113,7 +122,38 @@ static inline void onwards(const tp_upsampling *s, place *at) {
             free(row);                                                                                 \
         });                                                                                            \
         return !failed;                                                                                \
-    }
+    }                                                                                                  \
+    /* Do rows that are short as long ones, each of several images beside each other. */               \
+    static int joined_##S(const tp_upsampling *s, const void *from, void *to, int back) {              \
+        int (*const rows)(const tp_upsampling *, const void *, void *) = back ? backward_rows_##S : forward_rows_##S; \
+        const ptrdiff_t times = joinable(s), n = s->where[2], count = times * n;                       \
+        if (times < 2) return rows(s, from, to);                                                       \
+        int32_t *at = malloc((size_t)(s->taps[2] * count) * sizeof *at);                               \
+        T *weight = malloc((size_t)(s->taps[2] * count) * sizeof *weight);                             \
+        int done = at && weight;                                                                       \
+        for (ptrdiff_t k = 0; done && k < s->taps[2]; k++)                                             \
+            for (ptrdiff_t t = 0; t < times; t++)                                                      \
+                for (ptrdiff_t i = 0; i < n; i++) {                                                    \
+                    at[k * count + t * n + i] = s->at[2][k * n + i] + (int32_t)(t * s->size[2]);       \
+                    weight[k * count + t * n + i] = ((const T *)s->weight[2])[k * n + i];              \
+                }                                                                                      \
+        tp_upsampling wide = *s, rest = *s;                                                            \
+        wide.planes = s->planes / times;                                                               \
+        wide.size[2] = times * s->size[2];                                                             \
+        wide.where[2] = count;                                                                         \
+        wide.at[2] = at;                                                                               \
+        wide.weight[2] = weight;                                                                       \
+        rest.planes = s->planes % times;                                                               \
+        const ptrdiff_t inputs = (s->planes - rest.planes) * s->size[2];                               \
+        const ptrdiff_t results = (s->planes - rest.planes) * n;                                       \
+        done = done && rows(&wide, from, to) &&                                                        \
+               rows(&rest, (const T *)from + (back ? results : inputs), (T *)to + (back ? inputs : results)); \
+        free(at);                                                                                      \
+        free(weight);                                                                                  \
+        return done;                                                                                   \
+    }                                                                                                  \
+    static int forward_##S(const tp_upsampling *s, const void *x, void *y) { return joined_##S(s, x, y, 0); } \
+    static int backward_##S(const tp_upsampling *s, const void *g, void *g_x) { return joined_##S(s, g, g_x, 1); }
 
 UPSAMPLING(F32, float)
 UPSAMPLING(F64, double)

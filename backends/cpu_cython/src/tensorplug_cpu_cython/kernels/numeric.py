@@ -10,5 +10,4 @@ from .._dtypes import SINGLE_AND_DOUBLE
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    table.add("angle", numeric.angle, dtypes=SINGLE_AND_DOUBLE)
     table.add("frexp", numeric.frexp, dtypes=SINGLE_AND_DOUBLE)
