@@ -28,6 +28,8 @@ _BINARY = (
     "sub",
 )
 _TERNARY = ("addcdiv", "addcmul")
+#: A tensor beside the list counts as its number, which takes no part in promotion; factors and divisors do.
+_BY_NUMBER = frozenset(("add", "clamp_max", "clamp_min", "maximum", "minimum", "pow"))
 _IN_PLACE = (*_UNARY, *_BINARY, *_TERNARY)
 
 #: The names, without the prefix.
@@ -81,6 +83,8 @@ def find(name: str) -> Callable[..., Any]:
                     f"{name}(): Tensor lists must have the same number of tensors, got {count} and "
                     f"{len(values)}"
                 )
+        if base in _BY_NUMBER:
+            args = tuple([v.item() if isinstance(v, Tensor) else v for v in args])
         results = [
             one(
                 *[_at(value, i) for value in args],
@@ -109,15 +113,9 @@ def _function(base: str) -> Callable[..., Any]:
 
 
 def _in_place(base: str) -> Callable[..., Any]:
-    if base not in ("maximum", "minimum"):
-        found: Callable[..., Any] = getattr(Tensor, f"{base}_")
-        return found
-    function = _bounded(base)
-
-    def one(tensor: Any, other: Any) -> Any:
-        return tensor.copy_(function(tensor, other))
-
-    return one
+    name = {"maximum": "clamp_min", "minimum": "clamp_max"}.get(base, base)
+    found: Callable[..., Any] = getattr(Tensor, f"{name}_")
+    return found
 
 
 def _powsum(tensor: Any, ord: Any = 2, dtype: Any = None) -> Any:
