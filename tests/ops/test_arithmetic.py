@@ -126,6 +126,8 @@ def test_special_values_of_one_argument(name: str, dtype: str) -> None:
     tolerance = {"float16": 2e-3, "bfloat16": 2e-2}.get(dtype, 1e-5)
     ours, theirs = getattr(tp, name)(a), getattr(torch, name)(ta)
     keep = ~(torch.isfinite(theirs) & (theirs.abs() < 1e-3)) if theirs.is_floating_point() else ...
+    if name == "i0":  # of infinity torch has nan
+        keep &= ~torch.isinf(ta)
     same(ours[tp.from_numpy(keep.numpy())] if keep is not ... else ours, theirs[keep], tolerance)
 
 

@@ -77,3 +77,12 @@ def test_log1p_of_small_complex_numbers(dtype):
 @pytest.mark.parametrize("dtype", [tp.float32, tp.float64], ids=str)
 def test_airy_function_vanishes_at_large_arguments(dtype):
     assert tp.special.airy_ai(tp.tensor([300.0, 1e4, 1e10, 1e30], dtype=dtype)).tolist() == [0] * 4
+
+
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64, tp.bfloat16], ids=str)
+def test_modified_bessel_functions_of_infinities(dtype):
+    ends = tp.tensor([INFINITE, -INFINITE], dtype=dtype)
+    assert tp.special.i0(ends).tolist() == [INFINITE, INFINITE]
+    assert tp.special.i1(ends).tolist() == [INFINITE, -INFINITE]
+    for decayed in (tp.special.i0e, tp.special.i1e):
+        assert decayed(ends).tolist() == [0, 0]

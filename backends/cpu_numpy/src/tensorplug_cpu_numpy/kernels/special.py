@@ -62,12 +62,17 @@ def _airy(input: Any, which: int) -> Any:
     return np.where(input > 200, input.dtype.type(0), special.airy(input)[which])
 
 
+def _grown(function: Any, limit: Any) -> Any:
+    """Return a function that grows without bound; SciPy has nan where its argument is infinite."""
+    return lambda input: np.where(np.isinf(input), limit(input), function(input))
+
+
 _BESSEL: dict[str, Any] = {
     "airy_ai": lambda input: _airy(input, 0),
     "airy_ai_prime": lambda input: _airy(input, 1),
-    "i0": special.i0,
+    "i0": _grown(special.i0, np.abs),
     "i0e": special.i0e,
-    "i1": special.i1,
+    "i1": _grown(special.i1, np.positive),
     "i1e": special.i1e,
     "j0": special.j0,
     "j1": special.j1,
