@@ -74,7 +74,7 @@ test: doctest
 	$(VENV)/bin/python -m pytest -n auto -m 'not slow' $(PYTEST_ARGS) $(TESTS) --every 8
 
 test-all: doctest
-	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(TESTS)
+	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(TESTS) $(EVERY)
 
 # The tests of what is compiled, against the installed wheel: `make test` runs the sources.
 test-compiled: export OMP_NUM_THREADS = 1
