@@ -29,7 +29,7 @@ __all__ = [
 
 _ARANGE = op_registry.handle("arange")
 _I0 = op_registry.handle("i0")
-_ONES = op_registry.handle("ones")
+_FULL = op_registry.handle("full")
 
 Shape = Callable[[Any, int], Any]  # from the indices 0 to n - 1, and n
 
@@ -42,12 +42,16 @@ def window(
     dtype: DType | None,
     device: Any,
     requires_grad: bool,
+    alone: float = 1.0,
 ) -> Any:
-    """Return a window; a periodic one is a longer symmetric one without its last element."""
+    """Return a window; a periodic one is a longer symmetric one without its last element.
+
+    One of a single element is `alone`, for most shapes divide by the length less one.
+    """
     chosen = get_default_dtype() if dtype is None else dtype
     compute = float32 if chosen.itemsize == 2 else chosen
     if length < 2:
-        result = _ONES.call(length, dtype=chosen, device=device)
+        result = _FULL.call((length,), alone, dtype=chosen, device=device)
     else:
         count = length + 1 if periodic else length
         indices = _ARANGE.call(length, dtype=compute, device=device)

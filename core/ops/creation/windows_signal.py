@@ -27,6 +27,7 @@ def _signal(
     layout: Any,
     device: Any,
     requires_grad: bool,
+    alone: float = 1.0,
 ) -> Any:
     if layout not in (None, strided):
         raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
@@ -34,7 +35,7 @@ def _signal(
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
     if (dtype or get_default_dtype()) not in (float32, float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype!r}")
-    return window(name, M, not sym, shape, dtype, device, requires_grad)
+    return window(name, M, not sym, shape, dtype, device, requires_grad, alone)
 
 
 def _sine(indices: Any, count: int) -> Any:
@@ -193,7 +194,8 @@ def windows_gaussian(
     def shape(indices: Any, count: int) -> Any:
         return (((indices - (count - 1) / 2) / std).square() * -0.5).exp()
 
-    return _signal("gaussian", shape, M, sym, dtype, layout, device, requires_grad)
+    alone = math.nan if math.isnan(std) else 1.0
+    return _signal("gaussian", shape, M, sym, dtype, layout, device, requires_grad, alone)
 
 
 @composite(name="windows_general_cosine", method=False)

@@ -6,8 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import FLOATS, Number, bfloat16, float16, float32, int32, int64
+from ...device.scalars import fitting
 from ...dispatch.op_registry import composite, handle
 from ...tensor.shapes import normalize_dim
+from ..bitwise import logical_or
 from ..comparison import isnan
 from ..rules import cast, check_tensor
 from .gather import scatter_add, scatter_reduce
@@ -90,6 +92,8 @@ def _canonical(
         raise NotImplementedError(
             f"segment_reduce(): not implemented for {data.dtype}; convert it to floating point"
         )
+    if initial is not None:
+        initial = fitting(initial, data.dtype)
     axis = normalize_dim(axis, len(data._shape), "segment_reduce")
     if indices is not None:
         raise RuntimeError(
@@ -196,6 +200,8 @@ def segment_reduce(
         none = math.nan if initial is None else initial
         result = _WHERE.call(count == 0, none, result / count.clamp(min=1))
     elif initial is not None and not summed:
-        better = result < initial if way == "amax" else result > initial
-        result = _WHERE.call(better, initial, result)
+        kept = (
+            result >= initial if way == "amax" else result <= initial
+        )  # not beside an initial nan
+        result = _WHERE.call(logical_or(kept, isnan(result)), result, initial)
     return cast(result, data.dtype)
