@@ -76,11 +76,14 @@ test: doctest
 test-all: doctest
 	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(TESTS) $(EVERY)
 
+# Of tests/plugins, what takes long, and runs in `make test-all`.
+AT_LENGTH := --ignore tests/plugins/test_installed.py --ignore tests/plugins/test_second_memory.py
+
 # The tests of what is compiled, against the installed wheel: `make test` runs the sources.
 test-compiled: export OMP_NUM_THREADS = 1
 test-compiled: $(COMPILED)/.compiled
 	$(COMPILED)/bin/python -c 'import tensorplug as tp; assert tp.compiled()'
-	$(COMPILED)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(addprefix tests/,amp autograd core memory nn optim plugins)
+	$(COMPILED)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(AT_LENGTH) $(addprefix tests/,amp autograd core memory nn optim plugins)
 
 # Under the other Pythons that the system has: Cython writes other C for each.
 test-pythons:
@@ -97,7 +100,7 @@ test-oldest: $(OLDEST)/.oldest
 # The backend of compiled kernels, installed beside the wheel as a user would.
 test-cython: export OMP_NUM_THREADS = 1
 test-cython: $(CYTHON)/.cython
-	$(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) backends/cpu_cython/tests $(addprefix tests/,autograd core memory optim plugins) --pyargs tensorplug.testing.conformance --every 6
+	$(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(AT_LENGTH) backends/cpu_cython/tests $(addprefix tests/,autograd core memory optim plugins) --pyargs tensorplug.testing.conformance --every 6
 
 # The compiled kernels in a copy, built anew and put before the installed ones, with all arrays shared out
 # among threads. The interpreter itself knows no sanitizer, so theirs has to be loaded first.
