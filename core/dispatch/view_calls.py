@@ -93,7 +93,12 @@ def _followed(planned: Any, source: Any) -> Any:
     """Return what a planned call comes to; None if it has to be made anew."""
     if type(planned) is ViewPlan:
         plan = planned
-        if plan.where == ANYWHERE or _lies(source, plan.where):
+        where = plan.where
+        if where == ANYWHERE or (
+            source._key.runtime.is_contiguous(source._array)
+            if where == IN_ROWS
+            else _lies(source, where)
+        ):
             return follow(plan, source)
         return None
     if type(planned) is ViewChain:
