@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tensorplug.plugin import FusionProgram
+from tensorplug.core.plugins.fusers import FusionProgram
 
 
 @dataclass(eq=False)
-class Group:
+class StepGroup:
     """Steps that could be one region.
 
     Attributes
@@ -37,14 +37,14 @@ class Group:
         ]
 
 
-def groups(
+def step_groups(
     program: FusionProgram,
     numbers: Iterable[int],
     joins: Callable[[int, int], bool],
     most_steps: int,
     most_arrays: int,
     constants: bool = True,
-) -> list[Group]:
+) -> list[StepGroup]:
     """Return steps in groups, as large as can be.
 
     Parameters
@@ -58,13 +58,27 @@ def groups(
         How many steps a group may have, and how many arrays that go in or come out.
     constants : bool
         Whether constants count among these.
+
+    Examples
+    --------
+    >>> from tensorplug.plugin import FusionStep, Operand
+    >>> def step(op, into, out):
+    ...     return FusionStep(op, None, (Operand(into),), (into,), (out,), False)
+    >>> program = FusionProgram(
+    ...     [step("exp", 0, 1), step("sum", 1, 2), step("neg", 1, 3)], [], frozenset({2, 3})
+    ... )
+    >>> (group,) = step_groups(program, [0, 2], lambda place, number: True, 8, 8)
+    >>> group.steps, group.inputs, group.outputs(program)
+    ({0, 2}, {0}, [1, 3])
     """
     before, after = _relations(program)
-    group_of: dict[int, Group] = {}
+    group_of: dict[int, StepGroup] = {}
     for number in numbers:
         step = program.steps[number]
         assert step is not None
-        group = Group({number}, set(step.inputs), set(step.outputs), before[number], after[number])
+        group = StepGroup(
+            {number}, set(step.inputs), set(step.outputs), before[number], after[number]
+        )
         for place in step.inputs:
             maker = program.maker(place)
             other = None if maker is None else group_of.get(maker)
@@ -97,18 +111,24 @@ def _relations(program: FusionProgram) -> tuple[list[int], list[int]]:
     return before, after
 
 
-def _joined(group: Group, other: Group) -> Group | None:
+def _joined(group: StepGroup, other: StepGroup) -> StepGroup | None:
     """Return two groups as one, unless a step lies between them."""
     steps = group.steps | other.steps
     before, after = group.before | other.before, group.after | other.after
     if before & after & ~sum([1 << number for number in steps]):
         return None
     made = group.made | other.made
-    return Group(steps, (group.inputs | other.inputs) - made, made, before, after)
+    return StepGroup(steps, (group.inputs | other.inputs) - made, made, before, after)
 
 
 def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether elements lie without gaps, in whatever order of the dimensions."""
+    """Return whether elements lie without gaps, in whatever order of the dimensions.
+
+    Examples
+    --------
+    >>> is_dense((2, 3), (1, 2)), is_dense((2, 3), (4, 1))
+    (True, False)
+    """
     step = 1
     for size, stride in sorted(
         zip(shape, strides, strict=True), key=lambda pair: (pair[1], pair[0])
