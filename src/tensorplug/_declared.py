@@ -40,6 +40,7 @@ from . import (
     profiler as profiler,
     quasirandom as quasirandom,
     random as random,
+    return_types as return_types,
     safetensors as safetensors,
     serialization as serialization,
     signal as signal,

@@ -47,6 +47,7 @@ LAZY = frozenset(
         "profiler",
         "quasirandom",
         "random",
+        "return_types",
         "safetensors",
         "serialization",
         "signal",
