@@ -287,6 +287,8 @@ def histogram(
     _check_values("histogram", input)
     _check_weight("histogram", input, weight, input._shape)
     flat = input.detach().reshape(-1)
+    if isinstance(bins, TensorBase):
+        bins = bins.clone()  # which becomes a result
     edges = _edges("histogram", flat, bins, (None, None) if range is None else tuple(range))  # type: ignore[arg-type]
     if weight is None and not isinstance(bins, TensorBase):
         hist = histogram_counts(flat, edges)
