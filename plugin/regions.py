@@ -44,6 +44,7 @@ def step_groups(
     most_steps: int,
     most_arrays: int,
     constants: bool = True,
+    siblings: bool = False,
 ) -> list[StepGroup]:
     """Return steps in groups, as large as can be.
 
@@ -53,11 +54,14 @@ def step_groups(
     numbers : iterable of int
         The steps, in order.
     joins : callable
-        ``joins(place, number)`` says whether a step may be in one group with what makes its argument.
+        ``joins(place, number)`` says whether a step may be in one group with what makes its argument, or with
+        what takes it, too.
     most_steps, most_arrays : int
         How many steps a group may have, and how many arrays that go in or come out.
     constants : bool
         Whether constants count among these.
+    siblings : bool
+        Whether steps that take the same array are put together, too, so that it is read once.
 
     Examples
     --------
@@ -73,6 +77,7 @@ def step_groups(
     """
     before, after = _relations(program)
     group_of: dict[int, StepGroup] = {}
+    users: dict[int, int] = {}  # by place: the last step that took an array
     for number in numbers:
         step = program.steps[number]
         assert step is not None
@@ -80,15 +85,21 @@ def step_groups(
             {number}, set(step.inputs), set(step.outputs), before[number], after[number]
         )
         for place in step.inputs:
-            maker = program.maker(place)
-            other = None if maker is None else group_of.get(maker)
-            if other is None or other is group or not joins(place, number):
-                continue
-            joined = _joined(other, group)
-            if joined is not None and len(joined.steps) <= most_steps:
-                going_in = [p for p in joined.inputs if constants or not program.arrays[p].constant]
-                ends = len(going_in) + len(joined.outputs(program))
-                group = joined if ends <= most_arrays else group
+            neighbours = [program.maker(place)]
+            if siblings and users.get(place) in group_of and joins(place, users[place]):
+                neighbours.append(users[place])
+            users[place] = number
+            for neighbour in neighbours:
+                other = None if neighbour is None else group_of.get(neighbour)
+                if other is None or other is group or not joins(place, number):
+                    continue
+                joined = _joined(other, group)
+                if joined is not None and len(joined.steps) <= most_steps:
+                    going_in = [
+                        p for p in joined.inputs if constants or not program.arrays[p].constant
+                    ]
+                    ends = len(going_in) + len(joined.outputs(program))
+                    group = joined if ends <= most_arrays else group
         for member in group.steps:
             group_of[member] = group
     return list(dict.fromkeys(group_of.values()))

@@ -70,7 +70,7 @@ class PointwiseFuser(Fuser):
         steps = [(number, program.steps[number]) for number in sorted(program.free)]
         numbers = [number for number, step in steps if step and is_loop(program, step)]
         # Numbers that are arguments take registers, too.
-        for group in step_groups(program, numbers, joins, CALLS, ARRAYS - 8):
+        for group in step_groups(program, numbers, joins, CALLS, ARRAYS - 8, siblings=True):
             if len(group.steps) > 1:
                 between = group.made.difference(group.outputs(program))
                 saved = sum([_bytes(program, place) for place in between])

@@ -73,7 +73,7 @@ class PointwiseFuser(Fuser):
 
         numbers = [number for number in sorted(lines) if lines[number] is not None]
         # Numbers that are arguments are arrays, too.
-        for group in step_groups(program, numbers, joins, _STEPS, _ARRAYS - 8):
+        for group in step_groups(program, numbers, joins, _STEPS, _ARRAYS - 8, siblings=True):
             if len(group.steps) > 1:
                 between = group.made.difference(group.outputs(program))
                 saved = sum([_bytes(facts[place]) for place in between])
