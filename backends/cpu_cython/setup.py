@@ -60,6 +60,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "linalg_small": ([], []),
     "upsampling": ([], ["upsampling.c"]),
     "distances": ([], ["distances.c"]),
+    "products": ([], ["products.c"]),
     "vision": ([], ["vision.c"]),
     "random": ([], ["random.c"]),
 }
