@@ -48,6 +48,20 @@ def test_solutions(n: int, dtype: Any) -> None:
             np.testing.assert_allclose(found / scale, exact @ b / scale, atol=TOLERANCE[dtype])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("count", [1, 20])
+def test_pivots_whose_reciprocal_is_infinite(dtype: Any, count: int) -> None:
+    a = matrices(count, 3, dtype) * (1 + 1j if np.issubdtype(dtype, np.complexfloating) else 1)
+    unit = 4096 * np.finfo(dtype).smallest_subnormal
+    small = (a * unit).astype(dtype)
+    factors, pivots = (t.numpy() for t in tp.linalg.lu_factor(tp.from_numpy(small)))
+    for k in range(count):
+        expected, exchanged = linalg.lu_factor(a[k])
+        np.testing.assert_array_equal(pivots[k] - 1, exchanged)
+        np.testing.assert_allclose(np.tril(factors[k], -1), np.tril(expected, -1), atol=0.01)
+        np.testing.assert_allclose(np.triu(factors[k]) / unit, np.triu(expected), atol=0.01)
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE)
 def test_singular_matrices_among_others(dtype: Any) -> None:
     a = matrices(40, 3, dtype)

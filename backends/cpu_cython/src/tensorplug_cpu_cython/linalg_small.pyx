@@ -1,6 +1,7 @@
 """Equations of small matrices, as they lie in C's order: LAPACK's calls take longer than their work."""
 
 cimport numpy as np
+from libc.float cimport DBL_MIN, FLT_MIN
 from libc.math cimport fabs, sqrt
 
 from .cpu_features cimport simd_level
@@ -23,10 +24,12 @@ cdef const tp_equations *kernels = tp_equations_of(simd_level)
 cdef enum:
     MANY = 8  # matrices, from which vectors run over them
 
+ctypedef float complex float_complex
+
 ctypedef fused number:
     float
     double
-    float complex
+    float_complex
     double complex
 
 
@@ -46,8 +49,9 @@ cdef inline double size_of(number value) noexcept nogil:
 cdef int factor(number *a, int *pivots, int n) noexcept nogil:
     """Factor into L and U, with rows exchanged; return the first pivot that is zero, from 1, or 0."""
     cdef int i, j, k, chosen, info = 0
-    cdef double most, other
+    cdef double most, other, least
     cdef number scale, held
+    least = FLT_MIN if number is float or number is float_complex else DBL_MIN
     for k in range(n):
         chosen = k
         most = size_of(a[k * n + k])
@@ -66,9 +70,10 @@ cdef int factor(number *a, int *pivots, int n) noexcept nogil:
                 held = a[k * n + j]
                 a[k * n + j] = a[chosen * n + j]
                 a[chosen * n + j] = held
-        scale = 1 / a[k * n + k]
+        # The reciprocal of a subnormal number is infinite.
+        scale = 1 / a[k * n + k] if most >= least else a[k * n + k]
         for i in range(k + 1, n):
-            held = a[i * n + k] = a[i * n + k] * scale
+            held = a[i * n + k] = a[i * n + k] * scale if most >= least else a[i * n + k] / scale
             for j in range(k + 1, n):
                 a[i * n + j] = a[i * n + j] - held * a[k * n + j]
     return info

@@ -1,5 +1,6 @@
 #include "linalg_small.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "vectors.h"
@@ -51,15 +52,19 @@ enum { BESIDE = 16, COLUMNS = 8 };
                 const T pivot = m[k * n + k][j];                                                       \
                 zeros[j] = pivot == 0 && zeros[j] == 0 ? k + 1 : zeros[j];                             \
                 scale[j] = 1 / pivot;                                                                  \
-                any |= pivot == 0;                                                                     \
+                any |= !(ABS_##S(pivot) >= LEAST_##S);                                                 \
             }                                                                                          \
             for (int i = k + 1; i < n; i++) {                                                          \
                 T held[BESIDE];                                                                        \
                 for (int j = 0; j < BESIDE; j++) held[j] = m[i * n + k][j] * scale[j];                 \
-                /* Where the pivot is zero, so are all below it, or NaN: nothing changes. */           \
+                /* Where the pivot is zero, so are all below it, or NaN: nothing changes. That of a    \
+                   subnormal one has an infinite reciprocal. */                                        \
                 if (any) {                                                                             \
-                    for (int j = 0; j < BESIDE; j++)                                                   \
-                        m[i * n + k][j] = m[k * n + k][j] == 0 ? m[i * n + k][j] : held[j];            \
+                    for (int j = 0; j < BESIDE; j++) {                                                 \
+                        const T pivot = m[k * n + k][j], below = m[i * n + k][j];                      \
+                        if (ABS_##S(pivot) < LEAST_##S) held[j] = pivot == 0 ? below : below / pivot;  \
+                        m[i * n + k][j] = held[j];                                                     \
+                    }                                                                                  \
                     for (int c = k + 1; c < n; c++)                                                    \
                         for (int j = 0; j < BESIDE; j++)                                               \
                             m[i * n + c][j] -= m[k * n + k][j] == 0 ? 0 : held[j] * m[k * n + c][j];   \
@@ -123,6 +128,8 @@ enum { BESIDE = 16, COLUMNS = 8 };
     }
 #define ABS_F32 fabsf
 #define ABS_F64 fabs
+#define LEAST_F32 FLT_MIN
+#define LEAST_F64 DBL_MIN
 EQUATIONS(F32, float, int32_t)
 EQUATIONS(F64, double, int64_t)
 
