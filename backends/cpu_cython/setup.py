@@ -57,7 +57,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "special": ([], []),
     "strided": ([], []),
     "linalg": ([], []),
-    "linalg_small": ([], []),
+    "linalg_small": ([], ["linalg_small.c"]),
     "upsampling": ([], ["upsampling.c"]),
     "distances": ([], ["distances.c"]),
     "products": ([], ["products.c"]),

@@ -4,6 +4,8 @@ Torch's modules come down to them; programs that were traced, or written close t
 returned beside the result has no gradients.
 """
 
+# pyright: reportUnusedFunction=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built")
-from tensorplug_cpu_cython import products  # noqa: E402
-
-import tensorplug as tp  # noqa: E402
+import tensorplug as tp
+from tensorplug_cpu_cython import products
 
 INTEGERS = [np.int64, np.int32, np.int16, np.int8, np.uint8]
 LAYOUTS = {
@@ -48,7 +47,13 @@ def test_integers(dtype: Any, columns: int, layout: str) -> None:
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_of_many_dimensions_and_none(dtype: Any) -> None:
-    for left, right in (((3, 2, 5), (5, 4)), ((3, 2, 5), (3, 5, 4)), ((0, 5), (5, 4)), ((3, 0), (0, 4)), ((0,), (0,))):
+    for left, right in (
+        ((3, 2, 5), (5, 4)),
+        ((3, 2, 5), (3, 5, 4)),
+        ((0, 5), (5, 4)),
+        ((3, 0), (0, 4)),
+        ((0,), (0,)),
+    ):
         x, y = numbers(left, dtype), numbers(right, dtype)
         found = tp.matmul(tp.from_numpy(x), tp.from_numpy(y)).numpy()
         np.testing.assert_array_equal(found, x @ y)
@@ -70,5 +75,5 @@ def test_few_columns(dtype: Any, columns: int, layout: str) -> None:
 
 def test_sizes_that_do_not_fit() -> None:
     for dtype in (np.float64, np.float32, np.int64, np.int8):
-        with pytest.raises(RuntimeError, match="matmul|mv"):
+        with pytest.raises(RuntimeError, match=r"matmul|mv"):
             tp.matmul(tp.from_numpy(np.ones((300, 4), dtype)), tp.from_numpy(np.ones(5, dtype)))

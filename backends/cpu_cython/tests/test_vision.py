@@ -46,7 +46,9 @@ def test_many_positions(dims: int, dtype: Any, within: float) -> None:
     """Whole blocks of positions, all inside or some beyond, forward and backward."""
     rng = np.random.default_rng(dims)
     image = rng.standard_normal((2, 3, *(6, 9, 8)[:dims])).astype(dtype)
-    image[..., 0] = np.inf  # what is beyond the image gets nothing of it, whatever stands where it is read
+    image[..., 0] = (
+        np.inf
+    )  # what is beyond the image gets nothing of it, whatever stands where it is read
     finite = np.where(np.isinf(image), 1, image).astype(dtype)
     places = rng.uniform(-within, within, (2, 5, *(30, 4)[: dims - 1], dims)).astype(dtype)
     for mode in ("bilinear", "nearest", "bicubic")[: 5 - dims]:
@@ -59,7 +61,7 @@ def test_many_positions(dims: int, dtype: Any, within: float) -> None:
 
         same(gradients, 1e-3)
         right = tp.from_numpy(np.abs(places))  # beyond the first column, or nowhere
-        same(lambda m=mode: F.grid_sample(tp.from_numpy(image), right * 3, m).isfinite(), 0)
+        same(lambda m=mode, g=right * 3: F.grid_sample(tp.from_numpy(image), g, m).isfinite(), 0)
 
 
 def test_grid_sample_of_other_strides_and_empty() -> None:

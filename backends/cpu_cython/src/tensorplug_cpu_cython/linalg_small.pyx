@@ -3,7 +3,25 @@
 cimport numpy as np
 from libc.math cimport fabs, sqrt
 
+from .cpu_features cimport simd_level
+
 np.import_array()
+
+cdef extern from "c/linalg_small.h":
+    ctypedef struct tp_equations:
+        void (*factor[2])(void *, int *, int *, int, Py_ssize_t) noexcept nogil
+        void (*solve[2])(const void *, const int *, void *, int, Py_ssize_t, Py_ssize_t) noexcept nogil
+
+cdef extern from *:
+    """
+    #define tp_equations_of(level) TP_CHOOSE(tp_equation_table, level)
+    """
+    const tp_equations *tp_equations_of(int)
+
+cdef const tp_equations *kernels = tp_equations_of(simd_level)
+
+cdef enum:
+    MANY = 8  # matrices, from which vectors run over them
 
 ctypedef fused number:
     float
@@ -164,7 +182,9 @@ cpdef small_factor(np.ndarray A, np.ndarray pivots, np.ndarray info):
     cdef int n = width(A), kind = np.PyArray_TYPE(A)
     cdef Py_ssize_t count = np.PyArray_SIZE(info)
     with nogil:
-        if kind == np.NPY_FLOAT:
+        if count >= MANY and (kind == np.NPY_FLOAT or kind == np.NPY_DOUBLE):
+            kernels.factor[kind == np.NPY_DOUBLE](a, p, i, n, count)
+        elif kind == np.NPY_FLOAT:
             factor_each(<float *> a, p, i, n, count)
         elif kind == np.NPY_DOUBLE:
             factor_each(<double *> a, p, i, n, count)
@@ -182,7 +202,9 @@ cpdef small_solve(np.ndarray A, np.ndarray pivots, np.ndarray B):
     cdef int n = width(A), columns = width(B), kind = np.PyArray_TYPE(A)
     cdef Py_ssize_t count = np.PyArray_SIZE(pivots) // n
     with nogil:
-        if kind == np.NPY_FLOAT:
+        if count >= MANY and (kind == np.NPY_FLOAT or kind == np.NPY_DOUBLE):
+            kernels.solve[kind == np.NPY_DOUBLE](a, p, b, n, columns, count)
+        elif kind == np.NPY_FLOAT:
             solve_each(<const float *> a, p, <float *> b, n, columns, count)
         elif kind == np.NPY_DOUBLE:
             solve_each(<const double *> a, p, <double *> b, n, columns, count)
