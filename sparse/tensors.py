@@ -66,6 +66,7 @@ class SparseTensor(Tensor):
         tensor._writes = 0
         tensor._storage = None
         tensor._extra = None
+        tensor._view = None
         tensor._stored = values
         tensor._shown_grad = None, None
         return tensor

@@ -270,6 +270,12 @@ class Recorder(GradientLayer):
             note_view(plan.op, source, plan.values, outputs[number], False, plan)
         build_views(source, outputs, plans)
 
+    def release_view(self, output: Any) -> None:
+        """Make a view, of a tensor that nobody else holds, a tensor of its own; it keeps its history."""
+        refresh(output)
+        output._state = TRACKED if requires_grad(output) else 0
+        output._view = None
+
     # --- writing in place ---
 
     def before_inplace(

@@ -23,6 +23,7 @@ from .failed_calls import explained
 from .fast_path import binary, unary
 from .op import Delegated, Op, Spec, first_tensor
 from .out_variants import inplace
+from .released_views import executed, released
 from .replay import replayed
 from .state import dispatch_state
 from .view_calls import call_view, given_arguments, show_again
@@ -44,13 +45,13 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
                 and type(arg[0]) is not int
                 and (type(arg[0]) is slice or first_tensor(arg) is not None)
             ):
-                return execute(op, op.function(*args, **kwargs))
+                return executed(op, args, kwargs)
         key = call_key(args, kwargs)
         try:
             cached = cache.calls.get(key)
         except TypeError:  # an argument that cannot be a key, such as a list
             args, kwargs = plain_arguments(op, args, kwargs)
-            return execute(op, op.function(*args, **kwargs))
+            return executed(op, args, kwargs)
         if cached is None:
             if cache.delegates:
                 replay = replayed(op, cache, args, kwargs)
@@ -64,7 +65,7 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
                 cache.delegates = cache.delegates or spec.function is None
                 if alike:
                     cache_delegation(op, cache, key, args, kwargs, spec)
-                return spec.result
+                return released(spec.result, args, kwargs)
             if alike:
                 cache_call(op, cache, key, args, kwargs, spec)
             return execute(op, spec)
@@ -74,7 +75,7 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
     result = cached.result
     if result is None:
         if cached.function is not None:
-            return cached.function(*cached.fill(args))
+            return released(cached.function(*cached.fill(args)), args, kwargs)
         spec = Spec.__new__(Spec)
         spec.values = tuple(cached.fill(args))
         spec.key = cached.key
@@ -226,7 +227,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 if op.canonical is None:
                     if numbers:
                         args, kwargs = plain_arguments(op, args, kwargs)
-                    return op.function(*args, **kwargs)
+                    return released(op.function(*args, **kwargs), args, kwargs)
                 return call_ruled(op, cache, args, kwargs)
             except Exception as error:
                 made = rescued(op, args, kwargs, error)
@@ -249,7 +250,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 return call_view(op, cache, args, kwargs)
             if seeded:
                 args, kwargs = plain_arguments(op, args, kwargs)
-                return execute(op, op.function(*args, **kwargs))
+                return executed(op, args, kwargs)
             return call_primitive(op, cache, args, kwargs)
         except Exception as error:
             made = rescued(op, args, kwargs, error)

@@ -6,6 +6,7 @@ from .execution cimport call_kernel, execute, kernel_of, note_together, overlaps
 from .keys cimport DispatchKey
 from .call_cache cimport CachedCall, CallCache, all_given, store_call, call_key, spec_of_values, cache_call, cache_delegation, zeros
 from .op cimport Op, Spec, first_tensor
+from .released_views cimport executed, released
 from .replay cimport replayed
 from ..tensor.base cimport TensorBase, bump_version, unset_tensor, wrap
 

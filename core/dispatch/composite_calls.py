@@ -32,6 +32,7 @@ from .execution import (
 )
 from .keys import DispatchKey, dispatch_key
 from .op import Delegated, Op, Spec, first_tensor
+from .released_views import executed, released
 from .replay import replayed
 from .state import dispatch_state
 
@@ -64,7 +65,7 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
                 cache.delegates = cache.delegates or values.function is None
                 if alike:
                     cache_delegation(op, cache, key, args, kwargs, values)
-                return values.result
+                return released(values.result, args, kwargs)
             if alike:
                 _cache_call(op, cache, key, args, kwargs, values)
             return _run_canonical(op, values, args, kwargs)
@@ -74,7 +75,7 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
         filled = cached.template.copy()
         for number, slot in enumerate(cached.slots):
             filled[slot] = given[cached.arg_indices[number]]
-        return cached.function(*filled)
+        return released(cached.function(*filled), args, kwargs)
     tracked = False
     if not dispatch_state.grad_disabled or dispatch_state.gradient.enabled():
         for position in cached.arg_indices:
@@ -225,7 +226,7 @@ def call_of_list(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[s
 def _run_list(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.kind == "primitive":
         args, kwargs = plain_arguments(op, args, kwargs)
-        return execute(op, op.function(*args, **kwargs))
+        return executed(op, args, kwargs)
     return run_overridden(op, args, kwargs)
 
 
@@ -244,8 +245,9 @@ def _run_and_cache_list(
         return _run_list(op, args, kwargs)
     if op.kind == "primitive":
         spec = op.function(*args, **kwargs)
-        if type(spec) is not Delegated:
-            _cache_list_call(op, cache, key, args, spec)
+        if type(spec) is Delegated:
+            return released(spec.result, args, kwargs)
+        _cache_list_call(op, cache, key, args, spec)
         return execute(op, spec)
     values: Any = op.arguments(args, kwargs)
     if type(values) is not Delegated and args[0]:
@@ -299,7 +301,9 @@ def run_decomposition(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     """Call a composite by its rule, if it has one, and its decomposition."""
     args, kwargs = plain_arguments(op, args, kwargs)
     values: Any = None if op.canonical is None else op.arguments(args, kwargs)
-    return values.result if type(values) is Delegated else _decomposed(op, values, args, kwargs)
+    if type(values) is Delegated:
+        return released(values.result, args, kwargs)
+    return _decomposed(op, values, args, kwargs)
 
 
 def _call_uncached(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -348,10 +352,12 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
         for number, slot in enumerate(cached.slots):
             filled[slot] = given[cached.arg_indices[number]]
         if cached.function is not None:
-            return cached.function(*filled)
-        if op.canonical is not None and op.leading == len(filled):
-            return op.function(*filled)
-        return op.decompose(tuple(filled))
+            made = cached.function(*filled)
+        elif op.canonical is not None and op.leading == len(filled):
+            made = op.function(*filled)
+        else:
+            made = op.decompose(tuple(filled))
+        return released(made, args, kwargs)
     given, named = args, kwargs
     args, kwargs = plain_arguments(op, args, kwargs)
     values: Any = op.arguments(args, kwargs)
@@ -359,11 +365,11 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
     if type(values) is Delegated:
         if alike:
             cache_delegation(op, cache, key, args, kwargs, values)
-        return values.result
+        return released(values.result, args, kwargs)
     spec = spec_of_values(values)
     if spec is not None and alike:
         cache_call(op, cache, key, args, kwargs, spec)
-    return op.decompose(values)
+    return released(op.decompose(values), args, kwargs)
 
 
 def _signed_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -385,7 +391,7 @@ def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 def _run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call such a composite with canonical arguments, or return what its rule delegated the call to."""
     if type(values) is Delegated:
-        return values.result
+        return released(values.result, args, kwargs)
     first = first_tensor(values)
     key = made_key(values) if first is None else first._key
     if key is None:
@@ -436,8 +442,8 @@ def _record(op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
 def _decomposed(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.canonical is None:
         args, kwargs = plain_arguments(op, args, kwargs)
-        return op.function(*args, **kwargs)
-    return op.decompose(values)
+        return released(op.function(*args, **kwargs), args, kwargs)
+    return released(op.decompose(values), args, kwargs)
 
 
 def _run_kernel(op: Op, values: tuple[Any, ...], key: DispatchKey) -> Any:

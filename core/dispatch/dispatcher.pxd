@@ -1,8 +1,8 @@
 from .arguments cimport plain_arguments
 from .composite_calls cimport any_tracked
+from .released_views cimport executed
 from .replay cimport replayed
 from .state cimport DispatchState
-from .execution cimport execute
 from .op cimport Op
 from ..tensor.base cimport TensorBase
 

@@ -18,11 +18,11 @@ from . import out_variants
 from .arguments import Foreign, plain_arguments
 from .composite_calls import any_tracked, run_decomposition, run_overridden
 from .counts import settle
-from .execution import execute
 from .failed_calls import explained
 from .interception import Intercepted, intercept
 from .op import Op
 from .overrides import taken_over
+from .released_views import executed
 from .replay import replayed
 from .state import dispatch_state
 from .torch_dispatch import dispatchers, hand_over
@@ -87,7 +87,7 @@ def run(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if out is not None:
             return out_variants.run_out(op, args, kwargs, out)
     if op.kind == "primitive":
-        return execute(op, op.function(*args, **kwargs))
+        return executed(op, args, kwargs)
     if op.overridden:
         return run_overridden(op, args, kwargs)
     return run_decomposition(op, args, kwargs)

@@ -17,5 +17,6 @@ cdef class GradientLayer:
     cpdef record_cached_outputs(self, Op op, CachedCall cached, tuple args, object outputs)
     cpdef mark_if_inference(self, TensorBase output)
     cpdef record_view(self, Op op, TensorBase source, tuple values, TensorBase output, ViewPlan plan)
+    cpdef release_view(self, TensorBase output)
     cpdef bint requires_grad(self, object tensor)
     cpdef record_views(self, TensorBase source, list outputs, ViewPlans plans)

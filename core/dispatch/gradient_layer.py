@@ -74,6 +74,9 @@ class GradientLayer:
     def record_views(self, source: Any, outputs: Any, plans: ViewPlans) -> None:
         """Make `outputs` views of `source`, which requires grad, and record them as `plans` tells."""
 
+    def release_view(self, output: Any) -> None:
+        """Make a view, of a tensor that nobody else holds, a tensor of its own."""
+
     def before_inplace(
         self, op: Op, target: Any, values: tuple[Any, ...]
     ) -> tuple[Any, ...] | None:

@@ -5,9 +5,10 @@ from .call_cache cimport (
     CallCache, PlannedCall, ViewChain, ViewPlan, ViewPlans, layout_read, note_latest, store_plan,
 )
 from .composite_calls cimport call_overridden, run_decomposition
-from .execution cimport execute, note_shown, note_together, verify
+from .execution cimport note_shown, note_together, verify
 from .keys cimport DispatchKey
 from .op cimport Op
+from .released_views cimport executed
 from .state cimport DispatchState
 from ..tensor.base cimport Storage, TensorBase, new_tensor
 

@@ -27,8 +27,9 @@ from .call_cache import (
 )
 from .composite_calls import call_overridden, run_decomposition
 from .dispatcher import rescued
-from .execution import execute, note_shown, note_together, shown_views, verify
+from .execution import note_shown, note_together, shown_views, verify
 from .op import Op
+from .released_views import executed
 from .state import dispatch_state
 
 
@@ -209,7 +210,7 @@ def _tracked(source: Any) -> bool:
 def _run(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.kind == "primitive":
         args, kwargs = plain_arguments(op, args, kwargs)
-        return execute(op, op.function(*args, **kwargs))
+        return executed(op, args, kwargs)
     if op.overridden:
         return call_overridden(op, cache, args, kwargs)
     return run_decomposition(op, args, kwargs)

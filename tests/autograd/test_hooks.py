@@ -128,6 +128,8 @@ def test_graph_structure() -> None:
     assert inner.next_functions[0][0].variable is x
     node.metadata["note"] = 1
     assert y.grad_fn.metadata == {"note": 1}
+    inner.next_functions[0][0].metadata["note"] = 2
+    assert (x * 3).grad_fn.next_functions[0][0].metadata == {"note": 2}
 
 
 def test_saved_tensors_hooks() -> None:

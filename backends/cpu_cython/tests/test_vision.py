@@ -61,7 +61,7 @@ def test_many_positions(dims: int, dtype: Any, within: float) -> None:
 
         same(gradients, 1e-3)
         right = tp.from_numpy(np.abs(places))  # beyond the first column, or nowhere
-        same(lambda g=right * 3, m=mode: F.grid_sample(tp.from_numpy(image), g, m).isfinite(), 0)
+        same(lambda m=mode, g=right * 3: F.grid_sample(tp.from_numpy(image), g, m).isfinite(), 0)
 
 
 def test_grid_sample_of_other_strides_and_empty() -> None:

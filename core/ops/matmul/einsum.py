@@ -75,7 +75,8 @@ def einsum(*args: Any) -> Tensor:
     # As torch: a sum of one integer operand is an int64, a product keeps the dtype.
     tensor, own = _sum_out(*pairs[0], set(target), promote=len(tensors) == 1)
     order = [own.index(label) for label in target]
-    return tensor if order == list(range(len(order))) else tensor.permute(*order)
+    given = any([tensor is one for one in operands])  # of that, as torch, another tensor
+    return tensor.permute(order) if given or order != list(range(len(order))) else tensor
 
 
 def _parse(args: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, list[Any]]:

@@ -96,7 +96,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     for tensor in tensors:
         check_tensor(tensor, "broadcast_tensors", "tensors")
     shape = broadcast_shapes(*[tensor._shape for tensor in tensors])
-    return tuple([show(_EXPAND, tensor, (shape,), shape) for tensor in tensors])
+    return tuple([t if t._shape == shape else show(_EXPAND, t, (shape,), shape) for t in tensors])
 
 
 @composite()

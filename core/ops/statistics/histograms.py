@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bincount", "histc", "histogram", "histogramdd"]
 
+_CLONE = handle("clone")
 _LINSPACE = handle("linspace")
 _ONES = handle("ones")
 _WHERE = handle("where")
@@ -287,6 +288,8 @@ def histogram(
     _check_values("histogram", input)
     _check_weight("histogram", input, weight, input._shape)
     flat = input.detach().reshape(-1)
+    if isinstance(bins, TensorBase):
+        bins = _CLONE.call(bins)  # it becomes a result
     edges = _edges("histogram", flat, bins, (None, None) if range is None else tuple(range))  # type: ignore[arg-type]
     if weight is None and not isinstance(bins, TensorBase):
         hist = histogram_counts(flat, edges)
