@@ -38,7 +38,7 @@ def _not_tensors(make: Any) -> Iterator[ErrorSample]:
 
 
 def _mesh(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(make(2), make(3))
+    yield Sample(make(2), make(3), indexing="ij")
     yield Sample(make(2), make(3), make(4), indexing="xy")
     yield Sample(make(2), make(), indexing="ij")
     yield Sample(make(2), make(0), indexing="ij")

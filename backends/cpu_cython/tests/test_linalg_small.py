@@ -48,10 +48,10 @@ def test_solutions(n: int, dtype: Any) -> None:
             np.testing.assert_allclose(found / scale, exact @ b / scale, atol=TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("count", [1, 20])
 def test_pivots_whose_reciprocal_is_infinite(dtype: Any, count: int) -> None:
-    a = matrices(count, 3, dtype) * (1 + 1j if np.issubdtype(dtype, np.complexfloating) else 1)
+    a = matrices(count, 3, dtype)
     unit = 4096 * np.finfo(dtype).smallest_subnormal
     small = (a * unit).astype(dtype)
     factors, pivots = (t.numpy() for t in tp.linalg.lu_factor(tp.from_numpy(small)))

@@ -24,12 +24,10 @@ cdef const tp_equations *kernels = tp_equations_of(simd_level)
 cdef enum:
     MANY = 8  # matrices, from which vectors run over them
 
-ctypedef float complex float_complex
-
 ctypedef fused number:
     float
     double
-    float_complex
+    float complex
     double complex
 
 
@@ -51,7 +49,7 @@ cdef int factor(number *a, int *pivots, int n) noexcept nogil:
     cdef int i, j, k, chosen, info = 0
     cdef double most, other, least
     cdef number scale, held
-    least = FLT_MIN if number is float or number is float_complex else DBL_MIN
+    least = FLT_MIN if number is float else DBL_MIN
     for k in range(n):
         chosen = k
         most = size_of(a[k * n + k])
