@@ -60,7 +60,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "linalg_small": ([], ["linalg_small.c"]),
     "upsampling": ([], ["upsampling.c"]),
     "distances": ([], ["distances.c"]),
-    "products": ([], ["products.c"]),
+    "matmul_products": ([], ["matmul_products.c"]),
     "vision": ([], ["vision.c"]),
     "random": ([], ["random.c"]),
 }

@@ -6,7 +6,7 @@ cimport numpy as np
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from . import onednn, pointwise, products
+from . import matmul_products, onednn, pointwise
 
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport threads_for
@@ -257,7 +257,7 @@ def matmul(input, other):
             return numpy.asarray(a.dot(b))
         if left == 2:
             if np.PyArray_DIM(a, 1) <= COLUMNS and np.PyArray_DIM(a, 0) >= ROWS:
-                return products.floats(a, b, None)
+                return matmul_products.floats(a, b, None)
             b = shaped(b, 2, np.PyArray_DIM(b, 0))
             return shaped(product(a, b, False, None), 1, np.PyArray_DIM(a, 0))
         return matmul(a, b.reshape(-1, 1)).reshape((<object> a).shape[:-1])

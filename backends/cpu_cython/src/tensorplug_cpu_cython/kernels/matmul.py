@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorplug.plugin import KernelTable, dtype_named
 
-from .. import products
+from .. import matmul_products
 from .._dtypes import FLOATS, NUMBERED
 from ..below import below
 from ..library import onednn
@@ -17,10 +17,10 @@ def build(table: KernelTable) -> None:
     matmul_below = below("matmul")
 
     def floats(input: Any, other: Any) -> Any:
-        return products.floats(input, other, matmul_below)
+        return matmul_products.floats(input, other, matmul_below)
 
     def integers(input: Any, other: Any) -> Any:
-        found = products.integers(input, other)
+        found = matmul_products.integers(input, other)
         return matmul_below(input, other) if found is None else found
 
     whole = [d for d in NUMBERED if d not in FLOATS and d.name != "bool"]

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built")
 import tensorplug as tp
-from tensorplug_cpu_cython import products
+from tensorplug_cpu_cython import matmul_products
 
 INTEGERS = [np.int64, np.int32, np.int16, np.int8, np.uint8]
 LAYOUTS = {
@@ -38,7 +38,7 @@ def test_integers(dtype: Any, columns: int, layout: str) -> None:
         a, b = lay(numbers((rows, inner), dtype)), lay(numbers((inner, columns), dtype))
         left, right = lay(numbers((rows,), dtype)), lay(numbers((inner,), dtype))
         for x, y in ((a, b), (b.T, right), (right, b), (b.T, a.T), (a.T, left), (right, right)):
-            found = products.integers(x, y)
+            found = matmul_products.integers(x, y)
             if found is None:
                 found = tp.matmul(tp.from_numpy(x), tp.from_numpy(y)).numpy()
             assert found.dtype == dtype

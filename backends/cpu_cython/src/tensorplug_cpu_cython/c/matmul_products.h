@@ -1,7 +1,7 @@
 /* Products that BLAS has no fast form of: of integers, modulo what their type holds, and of matrices of few columns with
    a vector. */
-#ifndef TENSORPLUG_PRODUCTS_H
-#define TENSORPLUG_PRODUCTS_H
+#ifndef TENSORPLUG_MATMUL_PRODUCTS_H
+#define TENSORPLUG_MATMUL_PRODUCTS_H
 
 #include "level.h"
 #include "types.h"

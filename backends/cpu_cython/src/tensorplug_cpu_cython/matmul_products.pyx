@@ -8,7 +8,7 @@ from .types cimport TP_I16, descriptors, type_of
 
 np.import_array()
 
-cdef extern from "c/products.h":
+cdef extern from "c/matmul_products.h":
     ctypedef struct tp_product:
         const void *a
         const void *b

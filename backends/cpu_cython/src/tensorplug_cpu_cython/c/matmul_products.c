@@ -1,4 +1,4 @@
-#include "products.h"
+#include "matmul_products.h"
 
 #include "parallel.h"
 #include "vectors.h"
