@@ -36,6 +36,12 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
+def __getattr__(name: str) -> int:
+    if name == "_current_level":  # of this thread; torch has it as a global
+        return len(thread.dual_levels) - 1
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def enter_dual_level() -> int:
     """Begin forward mode; return the number of the level.
 

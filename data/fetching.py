@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -88,3 +90,38 @@ def make_fetcher(
     if streams:
         return StreamFetcher(dataset, batched, collate, drop_last)
     return IndexFetcher(dataset, batched, collate)
+
+
+class StreamLength:
+    """What a stream said of its length when the loader was asked for its own, if it was.
+
+    Parameters
+    ----------
+    workers : int
+        How many processes read the stream, each of them from the beginning unless it knows better.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.reported: int | None = None
+        self._workers = workers
+
+    def check(self, count: int) -> None:
+        """Warn if more has come than was said; a batch counts as one."""
+        if self.reported is None or count <= self.reported:
+            return
+        many = (
+            " For multiprocessing data-loading, this could be caused by not properly configuring the "
+            "IterableDataset replica at each worker: see get_worker_info()."
+        )
+        warnings.warn(
+            f"Length of IterableDataset was reported to be {self.reported} (when accessing len(dataloader)), "
+            f"but {count} samples have been fetched.{many if self._workers else ''}",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1

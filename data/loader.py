@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
@@ -11,7 +12,7 @@ from tensorplug.core.device.generator import Generator
 
 from .collate import default_collate, default_convert
 from .datasets import Dataset, IterableDataset
-from .fetching import EndOfStream, make_fetcher
+from .fetching import EndOfStream, StreamLength, make_fetcher, processors
 from .parallel import ParallelIterator
 from .pinning import pin
 from .samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
@@ -38,6 +39,7 @@ class SerialIterator(Iterator[Any]):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._loader = loader
+        self._given = 0
         self._indices = iter(loader._index_sampler)
         self._fetcher = make_fetcher(
             loader.dataset, loader._streams, loader._batches, loader.collate_fn, loader.drop_last
@@ -52,6 +54,8 @@ class SerialIterator(Iterator[Any]):
             batch = self._fetcher.fetch(index)
         except EndOfStream:
             raise StopIteration from None
+        self._given += 1
+        self._loader._length.check(self._given)
         return pin(batch) if self._loader.pin_memory else batch
 
 
@@ -183,6 +187,7 @@ class DataLoader(Generic[T_co]):
         self.persistent_workers = persistent_workers
         self.in_order = in_order
         self._iterator: ParallelIterator | None = None  # with the workers that persist
+        self._length = StreamLength(num_workers)
         if collate_fn is None:
             collate_fn = default_collate if self._batches else default_convert
         self.collate_fn = collate_fn
@@ -245,6 +250,7 @@ class DataLoader(Generic[T_co]):
             in_order=self.in_order,
             pinned=self.pin_memory,
             persistent=self.persistent_workers,
+            length=self._length,
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -253,7 +259,7 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         if not self._streams:
             return len(self._index_sampler)
-        length = len(self.dataset)
+        length = self._length.reported = len(self.dataset)
         if self.batch_size is None:
             return length
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
@@ -274,6 +280,17 @@ def _check_workers(
     if timeout < 0:
         raise ValueError(f"timeout option should be non-negative, got {timeout}")
     if num_workers > 0:
+        available = processors()
+        if num_workers > available:
+            warnings.warn(
+                f"This DataLoader will create {num_workers} worker processes in total. Our suggested max "
+                f"number of worker in current system is {available}, which is smaller than what this "
+                "DataLoader is going to create. Please be aware that excessive worker creation might get "
+                "DataLoader running slow or even freeze, lower the worker number to avoid potential "
+                "slowness/freeze if necessary.",
+                UserWarning,
+                stacklevel=3,
+            )
         if prefetch_factor is not None and prefetch_factor < 1:
             raise ValueError(f"prefetch_factor option should be positive, got {prefetch_factor}")
         return

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from .fetching import StreamLength
 from .pinning import pin
 from .pool import WorkerPool
 from .workers import Begin, End, Failure, Fetch, Job
@@ -30,6 +31,8 @@ class ParallelIterator(Iterator[Any]):
         Whether to move batches to page-locked memory.
     persistent : bool
         Whether workers outlive a pass.
+    length : StreamLength
+        What the dataset said, if it is a stream and was asked.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class ParallelIterator(Iterator[Any]):
         in_order: bool,
         pinned: bool,
         persistent: bool,
+        length: StreamLength,
     ) -> None:
         self._workers = job.num_workers
         self._prefetch = prefetch
@@ -49,6 +53,7 @@ class ParallelIterator(Iterator[Any]):
         self._in_order = in_order
         self._pinned = pinned
         self._persistent = persistent
+        self._length = length
         self._epoch = 0
         self._pool = WorkerPool(context, job)
 
@@ -62,7 +67,7 @@ class ParallelIterator(Iterator[Any]):
         self._epoch += 1
         self._indices = iter(indices)
         self._asked: deque[int] = deque()  # the numbers of the batches to come, in order
-        self._count = 0
+        self._count = self._given = 0
         self._answers: dict[int, tuple[int, Any]] = {}  # those that are here, and from which worker
         self._open = [True] * self._workers  # whose stream has not ended
         self._turn = 0
@@ -87,6 +92,8 @@ class ParallelIterator(Iterator[Any]):
         self._ask(None if self._in_order else worker)
         if isinstance(answer, Failure):
             answer.reraise()
+        self._given += 1
+        self._length.check(self._given)
         return pin(answer) if self._pinned else answer
 
     def _due(self) -> int | None:

@@ -11,7 +11,7 @@ from .scheduler_base import LRScheduler, plain, set_value
 
 
 class _Composed(LRScheduler):
-    _transient = ("optimizer", "_schedulers")
+    _transient = ("optimizer", "_own_step", "_schedulers")
     _schedulers: list[LRScheduler]
 
     def state_dict(self) -> dict[str, Any]:

@@ -89,7 +89,7 @@ class LambdaLR(LRScheduler):
     0.5
     """
 
-    _transient = ("optimizer", "lr_lambdas")
+    _transient = ("optimizer", "_own_step", "lr_lambdas")
 
     def __init__(
         self,

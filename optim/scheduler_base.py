@@ -86,7 +86,7 @@ class LRScheduler:
     """
 
     #: Attributes that ``state_dict`` leaves out.
-    _transient: tuple[str, ...] = ("optimizer",)
+    _transient: tuple[str, ...] = ("optimizer", "_own_step")
     _is_initial: bool = False
     _last_lr: list[Any]
 
@@ -108,6 +108,7 @@ class LRScheduler:
     def _initial_step(self) -> None:
         """Set the learning rates that training begins with."""
         self._step_count = 0
+        self._own_step = vars(self.optimizer).get("step")  # of the optimizer, if not its class's
         self._is_initial = True
         try:
             self.step()
@@ -141,7 +142,18 @@ class LRScheduler:
 
     def _count_step(self) -> None:
         self._step_count += 1
-        if self._step_count == 2 and not self.optimizer._steps_taken:
+        if self._step_count != 2:
+            return
+        if vars(self.optimizer).get("step") is not vars(self).get("_own_step"):
+            warnings.warn(
+                "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
+                "initialization. Please, make sure to call `optimizer.step()` before "
+                "`lr_scheduler.step()`. See "
+                "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif not self.optimizer._steps_taken:
             warnings.warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them the "
                 "other way round, else the first value of the learning rate schedule is skipped. See "

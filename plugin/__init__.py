@@ -84,6 +84,7 @@ from tensorplug.core.tensor.shared_memory import SharedMemory
 from .below import kernel_below
 from .dlpack import BitsOfBfloat16, as_bfloat16
 from .host_kernels import host_kernels
+from .regions import StepGroup, is_dense, step_groups
 from .strided import Layout, view_kernels, view_layout
 from .tables import KernelTable
 
@@ -139,6 +140,7 @@ __all__ = [
     "Shape",
     "SharedMemory",
     "Spec",
+    "StepGroup",
     "VmapInfo",
     "alert_not_deterministic",
     "array_api_backend",
@@ -161,6 +163,7 @@ __all__ = [
     "host_kernels",
     "hot_path_compiled",
     "install_command",
+    "is_dense",
     "kernel_below",
     "linear",
     "normalize_dim",
@@ -171,6 +174,7 @@ __all__ = [
     "primitive_tuple",
     "queues_differ",
     "reduced_shape",
+    "step_groups",
     "tangent",
     "threads_elsewhere",
     "tree_flatten",

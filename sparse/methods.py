@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from .arithmetic import sparse_mask as sparse_mask  # noqa: PLC0414  also a method
 from .creation import to_layout
 from .layouts import sparse_coo, sparse_csr
+
+R = TypeVar("R")
 
 
 def to_sparse(
@@ -82,11 +86,24 @@ def smm(self: Any, mat: Any) -> Any:
     return product(self, mat)
 
 
+def of_the_layout(method: Callable[[Any], R]) -> Callable[[Any], R]:
+    """Have a method, called through the class of all tensors, be that of a sparse tensor's own."""
+
+    @functools.wraps(method)
+    def call(self: Any) -> R:
+        own = getattr(type(self), method.__name__)
+        return method(self) if own is call else own(self)
+
+    return call
+
+
+@of_the_layout
 def sparse_dim(self: Any) -> int:
     """Return how many dimensions are addressed by coordinates: of a dense tensor none."""
     return 0
 
 
+@of_the_layout
 def dense_dim(self: Any) -> int:
     """Return how many dimensions are stored whole: of a dense tensor all."""
     return len(self._shape)
@@ -103,7 +120,7 @@ def _of(kind: str) -> Any:
 
         refuse.__name__ = refuse.__qualname__ = name
         refuse.__doc__ = f"Raise: only a tensor of {kind} layout has ``{name}``."
-        return refuse
+        return of_the_layout(refuse)
 
     return make
 

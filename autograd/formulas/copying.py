@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.ops.copying import cast, to_device
+from tensorplug.core.ops.copying import cast, copy, to_device
+from tensorplug.core.ops.creation.creation_like import zeros_like
 
 from ..engine.derivatives import derivative
-from ..forward.tangents import linear
+from ..forward.tangents import linear, tangent
 from ..vmap.vmap_rules import shared_rule
 from .arithmetic import zero
 
@@ -26,7 +27,7 @@ DERIVATIVES = [
 
 
 TANGENTS = [
-    linear("copy", "src"),
+    tangent("copy", input=lambda t: zeros_like(t), src=lambda t, input: copy(input, t)),
     linear("cast", "input"),
     linear("clone", "input"),
     linear("clone_strided", "input"),

@@ -28,7 +28,7 @@ from tensorplug.core.ops.linalg.lu import (
 )
 from tensorplug.core.ops.linalg.rules import adjoint, column, concatenate, conjugate, row, where
 from tensorplug.core.ops.linalg.solvers import linalg_inv_ex, linalg_solve_ex
-from tensorplug.core.ops.linalg.spectra import linalg_eigh, linalg_pinv
+from tensorplug.core.ops.linalg.spectra import linalg_eigh, linalg_pinv, linalg_svd
 from tensorplug.core.ops.linalg.triangular import linalg_lu_solve, solve_triangular_side
 from tensorplug.core.ops.norms import norm_slopes
 from tensorplug.core.tensor.shapes import Shape
@@ -182,6 +182,11 @@ def _eigh(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eigenvector
 def _eigvalsh(g: Any, A: Any, UPLO: str) -> Any:
     V = linalg_eigh(A, UPLO)[1]
     return (V * row(g.to(V.dtype))) @ adjoint(V)
+
+
+def _svdvals(g: Any, A: Any) -> Any:
+    U, _, Vh = linalg_svd(A, False)
+    return (U * row(g.to(U.dtype))) @ Vh
 
 
 def _eig(
@@ -348,6 +353,7 @@ DERIVATIVES = [
     derivative("linalg_eigvalsh", A=_eigvalsh),
     derivative("linalg_eig", A=_eig),
     derivative("linalg_svd", A=_svd),
+    derivative("linalg_svdvals", A=_svdvals),
     derivative(
         "linalg_pinv",
         A=pseudoinverse_gradient,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.ops.copying import cast
 from tensorplug.core.ops.creation.creation import fill_new
 from tensorplug.core.ops.joining.joining import cat, stack
+from tensorplug.core.ops.rules import cast
 
 from ..engine.derivatives import derivative
 from ..forward.tangents import linear
@@ -29,6 +29,8 @@ def sum_to_shape(g: Any, shape: tuple[int, ...]) -> Any:
     """Return `g` summed over the dimensions along which `shape` was expanded to its own."""
     lead = len(g.shape) - len(shape)
     dims = [d for d in range(len(g.shape)) if d < lead or (shape[d - lead] == 1 != g.shape[d])]
+    if not dims and not lead:
+        return g
     return (g.sum(dims) if dims else g).reshape(shape)
 
 

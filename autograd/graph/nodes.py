@@ -166,6 +166,14 @@ class AccumulateGrad:
         """Nothing: a leaf is where gradients end."""
         return ()
 
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for users."""
+        extra = extra_of(self.variable)
+        if extra.accumulation_metadata is None:
+            extra.accumulation_metadata = {}
+        return extra.accumulation_metadata
+
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook((gradient,))`` before it is added to ``grad``; its result replaces that tuple."""
         return RemovableHandle.register(self._hooks()[0], fn)

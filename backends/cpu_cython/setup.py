@@ -57,9 +57,10 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "special": ([], []),
     "strided": ([], []),
     "linalg": ([], []),
-    "linalg_small": ([], []),
+    "linalg_small": ([], ["linalg_small.c"]),
     "upsampling": ([], ["upsampling.c"]),
     "distances": ([], ["distances.c"]),
+    "products": ([], ["products.c"]),
     "vision": ([], ["vision.c"]),
     "random": ([], ["random.c"]),
 }

@@ -160,9 +160,11 @@ def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Sp
 
 
 def in_place_of(result: Tensor, *sources: Any) -> Tensor:
-    """Return `result`, which depends on no element of `sources`, with gradients of zeros for them."""
+    """Return `result`, which depends on no element of `sources`, with zeros for gradients and tangents."""
     for source in sources:
-        if hasattr(source, "requires_grad") and source.requires_grad:
+        if not hasattr(source, "requires_grad"):  # a number
+            continue
+        if source.requires_grad or source._tangents is not None:
             result = copy(cast(source, result.dtype).expand(result._shape), result)
     return result
 

@@ -12,6 +12,7 @@ from ..dispatch.arguments import plain
 from ..dispatch.op_registry import Delegated, composite, defined_by, handle, in_place, primitive
 from ..dispatch.out_variants import exact_out, inplace
 from ..dispatch.state import dispatch_state
+from ..errors import warn
 from ..tensor.base import TensorBase
 from ..tensor.shapes import broadcast_shapes
 from .copying import copy
@@ -81,6 +82,11 @@ def where(
                 "where expected condition to be a boolean tensor, but got a tensor with dtype "
                 f"{condition.dtype.name}; compare it with something, for example != 0"
             )
+        warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
+            "future version of PyTorch. Use a boolean condition instead.",
+            UserWarning,
+        )
         condition = _NE.call(condition, 0)
     compute = result_dtype((input, other))
     values = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, cast as typed
 
 from ..device.dtypes import BOOL, int64
@@ -19,7 +20,7 @@ from .indexing.indexing import narrow
 from .linalg.functions import linalg_vander
 from .rearranging import flip
 from .rules import cast, check_tensor
-from .shape.splitting import chunk, split
+from .shape.splitting import chunk, split, split_with_sizes
 from .special.gamma import polygamma
 
 if TYPE_CHECKING:
@@ -39,13 +40,46 @@ __all__ = [
     "to_dlpack",
     "unsafe_chunk",
     "unsafe_split",
+    "unsafe_split_with_sizes",
     "vander",
 ]
 
-unsafe_chunk = chunk  # torch leaves out a check of views there, which ours do not need
-unsafe_split = split
-op_registry.defined_by(chunk, name="unsafe_chunk")(chunk)
-op_registry.defined_by(split, name="unsafe_split")(split)
+
+@op_registry.defined_by(chunk)
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Return what :func:`chunk` does, as views that may be written to while gradients are recorded."""
+    return _views_alone(input, chunk(input.detach(), chunks, dim), dim)
+
+
+@op_registry.defined_by(split)
+def unsafe_split(
+    input: Tensor, split_size: int | Sequence[int], dim: int = 0
+) -> tuple[Tensor, ...]:
+    """Return what :func:`split` does, as views that may be written to while gradients are recorded.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.ones(4, requires_grad=True) * 1
+    >>> first, second = tp.unsafe_split(x, 2)
+    >>> first.mul_(3.0).tolist()
+    [3.0, 3.0]
+    """
+    return _views_alone(input, split(input.detach(), split_size, dim), dim)
+
+
+@op_registry.defined_by(split_with_sizes)
+def unsafe_split_with_sizes(
+    input: Tensor, split_sizes: Sequence[int], dim: int = 0
+) -> tuple[Tensor, ...]:
+    """Return what :func:`split_with_sizes` does, as views that may be written to while recording."""
+    return _views_alone(input, split_with_sizes(input.detach(), split_sizes, dim), dim)
+
+
+def _views_alone(input: Tensor, parts: Sequence[Tensor], dim: int) -> tuple[Tensor, ...]:
+    """Return views of `input` of the parts' sizes, made one by one: no node is the maker of all."""
+    ends = accumulate([part.shape[dim] for part in parts])
+    return tuple([narrow(input, dim, start, end - start) for start, end in pairwise((0, *ends))])
 
 
 def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
@@ -267,7 +301,8 @@ def polygamma_(self: Any, n: int) -> Any:
     return self.copy_(polygamma(n, self))
 
 
-for _method in (narrow_copy, dim_order, fill_diagonal_, polygamma_, resize):
+for _method in (
+    narrow_copy, dim_order, fill_diagonal_, polygamma_, resize, unsafe_chunk, unsafe_split,
+    unsafe_split_with_sizes,
+):  # fmt: skip
     dispatch_state.add_method(_method.__name__, _method)
-dispatch_state.add_method("unsafe_chunk", chunk)
-dispatch_state.add_method("unsafe_split", split)

@@ -60,7 +60,7 @@ class FusionStep(NamedTuple):
     ----------
     op : str
     kernel : callable
-        What serves it, as it was registered.
+        What serves it, on the right device where its type has several.
     arguments : tuple
         The canonical ones, with an :class:`Operand` in the place of each array.
     inputs, outputs : tuple of int
@@ -80,6 +80,12 @@ class FusionStep(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     view: bool
+
+    @property
+    def registered(self) -> Callable[..., Any]:
+        """The kernel as it was registered, by which a fuser knows its own."""
+        registered: Callable[..., Any] = getattr(self.kernel, "registered", self.kernel)
+        return registered
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ cdef class Storage:
 
 @cython.freelist(64)
 cdef class Extra:
-    cdef public object grad, accumulation_hooks, backward_hooks, post_accumulate_hooks, name
+    cdef public object grad, name
+    cdef public object accumulation_hooks, accumulation_metadata, backward_hooks, post_accumulate_hooks
     cdef public bint retains_grad, inference
     cdef public Py_ssize_t output_nr
 

@@ -37,13 +37,14 @@ class Extra:
     """Attributes of a tensor that most tensors never have."""
 
     __slots__ = (
-        "accumulation_hooks", "backward_hooks", "grad", "inference", "name", "output_nr",
-        "post_accumulate_hooks", "retains_grad",
+        "accumulation_hooks", "accumulation_metadata", "backward_hooks", "grad", "inference", "name",
+        "output_nr", "post_accumulate_hooks", "retains_grad",
     )  # fmt: skip
 
     grad: Any
     # Before and after gradients are added to a leaf's `grad`: those of its AccumulateGrad node.
     accumulation_hooks: tuple[dict[int, Any], dict[int, Any]] | None
+    accumulation_metadata: dict[Any, Any] | None
     backward_hooks: dict[int, Any] | None
     post_accumulate_hooks: dict[int, Any] | None
     retains_grad: bool
@@ -120,7 +121,7 @@ def extra_of(tensor: TensorBase) -> Extra:
     extra = tensor._extra
     if extra is None:
         extra = tensor._extra = Extra()
-        extra.grad = extra.name = None
+        extra.grad = extra.name = extra.accumulation_metadata = None
         extra.accumulation_hooks = extra.backward_hooks = extra.post_accumulate_hooks = None
         extra.retains_grad = extra.inference = False
         extra.output_nr = 0

@@ -369,6 +369,8 @@ def _legacy(data: tuple[Any, ...], dtype: DType, device: Device | str | None, na
     if not data:
         return empty_of((0,), dtype, where)
     only = data[0]
+    if len(data) == 1 and is_storage(only):
+        return empty_of((0,), dtype, where).set_(only)
     if len(data) > 1 or isinstance(only, Size) or _is_size(only):
         return empty_of(check_sizes(as_shape(data, name), name), dtype, where)
     if is_tensor(only):

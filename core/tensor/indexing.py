@@ -22,7 +22,8 @@ from ..dispatch.out_variants import inplace
 from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
 from ..dispatch.view_calls import follow
-from ..ops.indexing.indexing import sliced_shape
+from ..errors import warn
+from ..ops.indexing.indexing import MASK_OF_BYTES, sliced_shape
 from .base import TensorBase, new_tensor
 from .host_data import from_data
 from .shapes import Shape
@@ -422,12 +423,8 @@ def _part(item: Any, input: Any) -> Any:
     if isinstance(item, TensorBase):
         dtype = item._key.dtype
         if dtype is bool_ or dtype is uint8:
-            if dtype is uint8:
-                warnings.warn(
-                    "indexing with dtype uint8 is deprecated; use a mask of dtype bool",
-                    UserWarning,
-                    stacklevel=5,
-                )
+            if dtype is uint8 and not item._shape:
+                warn(MASK_OF_BYTES, UserWarning)
             return item if item._shape else bool(item)
         if dtype not in (int32, int64) and (item._shape or dtype.category > 1):
             raise IndexError(

@@ -599,6 +599,9 @@ class TensorMethods(Operators):
         uniform_ = distributions.uniform
         unique = sets.unique
         unique_consecutive = sets.unique_consecutive
+        unsafe_chunk = shorthands.unsafe_chunk
+        unsafe_split = shorthands.unsafe_split
+        unsafe_split_with_sizes = shorthands.unsafe_split_with_sizes
         unsqueeze = shape.unsqueeze
         unsqueeze_ = shape.unsqueeze
         var = variance.var

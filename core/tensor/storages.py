@@ -124,7 +124,7 @@ class UntypedStorage:
         dtype: DType = uint8,
     ) -> UntypedStorage:  # fmt: skip
         """Return a copy of the bytes of an object with the buffer protocol."""
-        elements = host.from_buffer(buffer, dtype, count, offset).clone()
+        elements = host.from_buffer(bytearray(buffer), dtype, count, offset)
         if byte_order not in ("native", "little", "big"):
             raise ValueError(f"invalid byte_order {byte_order!r} (expected 'big' or 'little')")
         import sys
@@ -569,8 +569,25 @@ def typed_class(dtype: DType) -> Any:
     def new(_cls: Any, *size: Any, device: Any = None, wrap_storage: Any = None) -> TypedStorage:
         return TypedStorage(*size, wrap_storage=wrap_storage, dtype=dtype, device=device)
 
+    def from_buffer(
+        buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0
+    ) -> TypedStorage:
+        """Return a copy of the bytes of an object with the buffer protocol."""
+        found = UntypedStorage.from_buffer(buffer, byte_order, count, offset, dtype)
+        return _typed(found, dtype)
+
+    def from_file(filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """Return `size` elements of a file, mapped; as ``UntypedStorage.from_file``."""
+        return _typed(UntypedStorage.from_file(filename, shared, size * dtype.itemsize), dtype)
+
     name = f"{_kind(dtype)}Storage"
-    members = {"__new__": new, "dtype": dtype, "__doc__": f"A ``TypedStorage`` of {dtype.name}."}
+    files = {"from_buffer": staticmethod(from_buffer), "from_file": staticmethod(from_file)}
+    members = {
+        **files,
+        "__new__": new,
+        "dtype": dtype,
+        "__doc__": f"A ``TypedStorage`` of {dtype.name}.",
+    }
     return _Typed(name, (), {**members, "__module__": "tensorplug.storage"})
 
 

@@ -256,6 +256,7 @@ class Tensor(TensorMethods):
             and self._shape == tensor._shape
             and self.stride() == tensor.stride()
             and self.data_ptr() == tensor.data_ptr()
+            and (self is tensor or 0 not in self._shape or storage_of(self) is storage_of(tensor))
         )
 
     @property
@@ -436,6 +437,8 @@ class Tensor(TensorMethods):
     @grad.deleter
     def grad(self) -> None:
         self.grad = None
+
+    _grad = grad  # torch's name where no warning is wanted; some programs set it
 
     def backward(
         self,

@@ -78,7 +78,7 @@ TOP_LEVEL = {
         core.ops.shape core.ops.shorthands core.ops.strided""",
     "Indexing and masks": "core.ops.indexing core.ops.masking core.ops.triangles",
     "Products and linear algebra": "core.ops.linalg core.ops.matmul core.ops.fft sparse",
-    "Neural-network functions": "nn _top_level",
+    "Neural-network functions": "nn _native _top_level",
     "Compiled programs": "graph",
     "Dtypes, devices and settings": """core.device.dtypes core.device.device core.tensor.shapes
         core.tensor.layout core.tensor.predicates autograd amp core.dispatch _namespaces _ops

@@ -408,7 +408,7 @@ def _canonical_hardshrink(input: Any, lambd: Real = 0.5) -> tuple[Any, float]:
     return input, fitting(lambd, _floating(input, "hardshrink").dtype)
 
 
-@composite(rule=_canonical_hardshrink, method=False)
+@composite(rule=_canonical_hardshrink)
 def hardshrink(input: Tensor, lambd: Real = 0.5) -> Tensor:
     """Return x where its absolute value is above `lambd`, else zero."""
     return where((input >= -lambd).logical_and(input <= lambd), 0.0, input)

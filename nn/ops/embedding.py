@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative, no_grad
+from tensorplug.autograd.transforms.levels import ActiveLevels, state
 from tensorplug.core.device.dtypes import INTEGER, int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import index_select, ones, where, zeros
@@ -99,8 +100,8 @@ def embedding(
 
 
 def limit_norms(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
-    """Scale the rows that `indices` names down to `max_norm`, in place and unrecorded."""
-    with no_grad():
+    """Scale the rows that `indices` names down to `max_norm`, in place, and leave tangents as they are."""
+    with no_grad(), ActiveLevels(state.batches, ()):
         indices = indices if indices.dtype is int64 else indices.to(int64)
         embedding_renorm(weight, indices, float(max_norm), float(norm_type))
 

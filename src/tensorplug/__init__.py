@@ -89,7 +89,6 @@ from tensorplug.core.errors import (
     OutOfMemoryError as OutOfMemoryError,
 )
 from tensorplug.core.ops import *
-from tensorplug.core.ops import results as _results
 from tensorplug.core.tensor.creation import (
     as_tensor as as_tensor,
     asarray as asarray,
@@ -152,7 +151,6 @@ from ._settings import (
 
 __version__ = "0.1.0.dev0"
 
-return_types = _results
 device = _Device
 dtype = _DType
 get_default_device = _default_device

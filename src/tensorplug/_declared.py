@@ -40,6 +40,7 @@ from . import (
     profiler as profiler,
     quasirandom as quasirandom,
     random as random,
+    return_types as return_types,
     safetensors as safetensors,
     serialization as serialization,
     signal as signal,
@@ -56,6 +57,20 @@ from .__config__ import (
     show_config as show_config,
 )
 from ._devices import DeviceModule
+from ._native import (
+    _addmm_activation as _addmm_activation,
+    _aminmax as _aminmax,
+    _assert_async as _assert_async,
+    convolution as convolution,
+    embedding_bag as embedding_bag,
+    grid_sampler_2d as grid_sampler_2d,
+    grid_sampler_3d as grid_sampler_3d,
+    native_batch_norm as native_batch_norm,
+    native_channel_shuffle as native_channel_shuffle,
+    native_dropout as native_dropout,
+    native_group_norm as native_group_norm,
+    native_layer_norm as native_layer_norm,
+)
 from ._streams import (
     Event as Event,
     Stream as Stream,
@@ -121,6 +136,7 @@ from .nn.functional import (
     conv1d as conv1d,
     conv2d as conv2d,
     conv3d as conv3d,
+    conv_tbc as conv_tbc,
     conv_transpose1d as conv_transpose1d,
     conv_transpose2d as conv_transpose2d,
     conv_transpose3d as conv_transpose3d,

@@ -47,6 +47,7 @@ LAZY = frozenset(
         "profiler",
         "quasirandom",
         "random",
+        "return_types",
         "safetensors",
         "serialization",
         "signal",
@@ -117,6 +118,7 @@ LAZY_FUNCTIONS = {
             "conv1d",
             "conv2d",
             "conv3d",
+            "conv_tbc",
             "conv_transpose1d",
             "conv_transpose2d",
             "conv_transpose3d",
@@ -186,6 +188,24 @@ LAZY_FUNCTIONS = {
             "triplet_margin_loss",
         ),
         "_top_level",
+    ),
+    # and what comes with what its backward needs, or is a step of another
+    **dict.fromkeys(
+        (
+            "_addmm_activation",
+            "_aminmax",
+            "_assert_async",
+            "convolution",
+            "embedding_bag",
+            "grid_sampler_2d",
+            "grid_sampler_3d",
+            "native_batch_norm",
+            "native_channel_shuffle",
+            "native_dropout",
+            "native_group_norm",
+            "native_layer_norm",
+        ),
+        "_native",
     ),
 }
 

@@ -193,27 +193,6 @@ def _overload(namespace: str, name: str, overload: str) -> Any:
     return getattr(_packet(namespace, name), overload)
 
 
-def _convolution(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    transposed: bool,
-    output_padding: Any,
-    groups: int,
-) -> Any:
-    functional = importlib.import_module("tensorplug.nn.functional")
-    dims = weight.dim() - 2
-    if transposed:
-        function = getattr(functional, f"conv_transpose{dims}d")
-        return function(input, weight, bias, stride, padding, output_padding, groups, dilation)
-    return op_registry.get_op("convolution").call(
-        input, weight, bias, tuple(stride), tuple(padding), tuple(dilation), groups
-    )
-
-
 #: ATen's names of what has another one here, or is written as a method.
 _ATEN = {
     "_to_copy": lambda input, **options: input.to(copy=True, **options),
@@ -233,7 +212,9 @@ _ATEN = {
         size, stride, input.storage_offset()
     ),
     "_stack": lambda tensors, dim=0: _packet("aten", "stack")(tensors, dim),
-    "convolution": _convolution,
+    "convolution": lambda *args: sys.modules["tensorplug"].convolution(
+        *args
+    ),  # not the op of that name
     "_to_dense": lambda input, _dtype=None, _masked_grad=None: input.to_dense(),
     "_unsafe_index": lambda input, indices: _packet("aten", "index")(input, indices),
     "_adaptive_avg_pool2d": lambda input, output_size: _packet("aten", "adaptive_avg_pool2d")(

@@ -357,3 +357,12 @@ def test_threads_differentiate_one_graph() -> None:
     for thread in threads:
         thread.join()
     assert results == [expected] * 400
+
+
+def test_the_gradient_under_its_other_name():
+    x = tp.ones(2, requires_grad=True)
+    assert x._grad is None
+    x._grad = tp.ones(2)
+    assert x.grad.tolist() == [1.0, 1.0]
+    with pytest.raises(TypeError, match="must be a Tensor"):
+        x._grad = 3

@@ -155,6 +155,46 @@ def test_as_torch(name):
             assert torch.allclose(torch.tensor(a), torch.tensor(b), rtol=1e-6)
 
 
+DRAWN = {
+    "bernoulli": lambda x: tp.bernoulli(x),
+    "bernoulli of a number": lambda x: x.bernoulli(0.5),
+    "normal, by means": lambda x: tp.normal(x, 1.0),
+    "normal, by deviations": lambda x: tp.normal(0.0, x),
+    "normal, by both": lambda x: tp.normal(x, x),
+    "poisson": lambda x: tp.poisson(x),
+    "poisson of none": lambda x: tp.poisson(x[:0]),
+    **{
+        f"{name}_": lambda x, name=name, args=args: getattr(x * 1, f"{name}_")(*args)
+        for name, args in {
+            "uniform": (), "normal": (), "random": (), "exponential": (), "geometric": (0.5,),
+            "cauchy": (), "log_normal": (), "bernoulli": (0.5,),
+        }.items()
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_tangents_of_samples_are_zeros(name):
+    with fwAD.dual_level():
+        drawn = DRAWN[name](fwAD.make_dual(tp.full((3,), 0.5), tp.ones(3)))
+        tangent = fwAD.unpack_dual(drawn).tangent
+        assert tangent.shape == drawn.shape
+        assert not tangent.any()
+
+
+@pytest.mark.parametrize("bag", [False, True])
+def test_limited_norms_leave_tangents_alone(bag):
+    weight = tp.tensor([[3.0, 4.0], [1.0, 0.0]])
+    call = tp.nn.functional.embedding_bag if bag else tp.nn.functional.embedding
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(weight, tp.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        taken = call(tp.tensor([[0], [1]]), dual, max_norm=1.0)
+        found = fwAD.unpack_dual(taken)
+        assert fwAD.unpack_dual(dual).tangent.tolist() == [[1, 2], [3, 4]]
+        assert found.tangent.reshape(2, 2).tolist() == [[1, 2], [3, 4]]
+    tp.testing.assert_close(weight, tp.tensor([[0.6, 0.8], [1.0, 0.0]]))
+
+
 def test_tangents_are_differentiable():
     x = tp.tensor([0.5, 1.5], dtype=tp.float64, requires_grad=True)
     with fwAD.dual_level():

@@ -128,6 +128,8 @@ def test_graph_structure() -> None:
     assert inner.next_functions[0][0].variable is x
     node.metadata["note"] = 1
     assert y.grad_fn.metadata == {"note": 1}
+    inner.next_functions[0][0].metadata["note"] = 2
+    assert (x * 3).grad_fn.next_functions[0][0].metadata == {"note": 2}
 
 
 def test_saved_tensors_hooks() -> None:
@@ -386,3 +388,66 @@ def test_multi_grad_hook_with_tensors_that_take_no_part(outer: bool) -> None:
     assert [[g is None for g in one] for one in seen] == [[False, True, True]]
     (used + unused).sum().backward()
     assert [[g is None for g in one] for one in seen[1:]] == [[False, False, True]]
+
+
+class Doubled(tp.autograd.Function):
+    """x times 2, with a derivative of 3."""
+
+    @staticmethod
+    def forward(ctx: Any, x: tp.Tensor) -> tp.Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: tp.Tensor) -> tp.Tensor:
+        return g * 3
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr"])
+def test_gradcheck_of_sparse_inputs(layout: str, fast_mode: bool) -> None:
+    dense = tp.tensor([[0.0, 2.0, 0.0], [3.0, 0.0, 4.0]], dtype=tp.float64)
+    x = getattr(dense, layout)().requires_grad_()
+    other = tp.rand(3, 2, dtype=tp.float64).requires_grad_()
+    for function in (
+        lambda x, other: x @ other,
+        lambda x, other: (x * 3).to_dense() + other.t().exp(),
+        lambda x, other: x.sin().sum() * other.sum(),
+    ):
+        assert tp.autograd.gradcheck(function, (x, other), fast_mode=fast_mode)
+        assert tp.autograd.gradgradcheck(function, (x, other), fast_mode=fast_mode)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        tp.autograd.gradcheck(lambda x: Doubled.apply(x.to_dense()), x, fast_mode=fast_mode)
+    with pytest.raises(ValueError, match="Sparse output is not supported"):
+        tp.autograd.gradcheck(lambda x: x * 2, x, fast_mode=fast_mode)
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "function"),
+    [
+        ("shape", lambda x: tp.cat([x, x]) if x >= 1 else x),
+        ("dtype", lambda x: x.float() if x >= 1 else x),
+    ],
+)
+def test_gradcheck_of_outputs_that_change_their_kind(
+    kind: str, function: Any, fast_mode: bool
+) -> None:
+    x = tp.ones(1, dtype=tp.float64, requires_grad=True)
+    with pytest.raises(AssertionError, match=f"outputs with the same {kind} when inputs are"):
+        tp.autograd.gradcheck(function, x, fast_mode=fast_mode)
+
+
+def test_gradgradcheck_takes_gradients_as_they_are() -> None:
+    x = tp.tensor([0.5, 1.5], dtype=tp.float64, requires_grad=True)
+    seen = []
+
+    def cube(x: tp.Tensor) -> tp.Tensor:
+        y = x**3
+        y.register_hook(lambda g: seen.append(g.requires_grad))
+        return y
+
+    assert tp.autograd.gradgradcheck(cube, x, tp.tensor([0.3, -0.7]))
+    assert not any(seen)
+    seen.clear()
+    assert tp.autograd.gradgradcheck(cube, x)
+    assert any(seen)

@@ -644,3 +644,27 @@ def test_inference_tensors_are_not_shown_anew_outside():
             x.t_()
         with pytest.raises(RuntimeError, match="outside InferenceMode"):
             x.t_()
+
+
+@pytest.mark.parametrize("name", ["unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"])
+@pytest.mark.parametrize("method", [False, True])
+def test_parts_that_may_be_written_to(name, method):
+    size = [1, 3] if name.endswith("sizes") else 2
+
+    def parts(x):
+        return getattr(x, name)(size, -1) if method else getattr(tp, name)(x, size, -1)
+
+    w = tp.arange(8.0).reshape(2, 4).requires_grad_()
+    safe = (w * 1).split(size, -1)
+    y = w * 1
+    assert [part.tolist() for part in parts(y)] == [part.tolist() for part in safe]
+    first, second = parts(y)
+    first.mul_(3.0)
+    first.exp_()
+    (first.sum() + second.sum()).backward()
+    cut = first.shape[1]
+    assert y[:, :cut].tolist() == first.tolist()
+    expected = tp.cat([3 * (w[:, :cut] * 3).exp(), tp.ones(2, 4 - cut)], 1)
+    tp.testing.assert_close(w.grad, expected.detach())
+    with pytest.raises(RuntimeError, match="multiple views"):
+        safe[0].mul_(3.0)

@@ -67,8 +67,6 @@ MISSING = {
     """,
     "about torch's own build and start": "compiled_with_cxx11_abi init_num_threads",
     "deprecated: set_default_dtype, set_default_device": "set_default_tensor_type",
-    "nn.functional has it": "native_channel_shuffle",
-    "a layout of fairseq's, (time, batch, channel): transpose and conv1d": "conv_tbc",
     "linalg.eigh; svd_lowrank for a few directions": "lobpcg",
     "a prototype of torch's": "hash_tensor",
     "a Generator is as safe": "thread_safe_generator",
@@ -85,7 +83,6 @@ MISSING_METHODS = {
     "there is no complex half": "chalf",
     "nested tensors": "to_padded_tensor",
     "another layout of memory": "to_mkldnn",
-    "nn.functional has it": "hardshrink",
     "torch's own use": "grad_dtype index module_load",
 }
 

@@ -197,3 +197,41 @@ def test_sizes_repeated_are_sizes():
     for size in (tp.Size([1, 2]) * 2, 2 * tp.Size([1, 2])):
         assert type(size) is tp.Size
         assert size == (1, 2, 1, 2)
+
+
+@pytest.mark.parametrize("kind", ["FloatStorage", "LongStorage", "ByteStorage", "BoolStorage"])
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+def test_typed_storages_of_buffers_and_files(kind, tmp_path):
+    storage = getattr(tp, kind)
+    values = tp.arange(4).to(storage.dtype).numpy()
+    assert storage.from_buffer(values.tobytes(), "little").tolist() == values.tolist()
+    swapped = values.byteswap().tobytes()
+    assert storage.from_buffer(swapped, byte_order="big", count=2).tolist() == values[:2].tolist()
+    file = tmp_path / "values"
+    values.tofile(file)
+    mapped = storage.from_file(str(file), True, 4)
+    assert mapped.tolist() == values.tolist()
+    mapped[0] = values[3].item()
+    assert np.fromfile(file, values.dtype)[0] == values[3]
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+@pytest.mark.parametrize("untyped", [False, True])
+def test_old_constructors_take_storages(untyped):
+    x = tp.arange(3.0)
+    storage = x.untyped_storage() if untyped else x.storage()
+    for made in (tp.Tensor(storage), tp.FloatTensor(storage), x.new(storage)):
+        assert made.data_ptr() == x.data_ptr()
+        assert made.tolist() == [0.0, 1.0, 2.0]
+    if not untyped:
+        with pytest.raises(RuntimeError, match="storage of int64, got one of float32"):
+            tp.LongTensor(1).new(storage)
+
+
+def test_tensors_that_are_set_to_each_other():
+    x, none = tp.ones(3), tp.empty(0)
+    assert x.is_set_to(x[:])
+    assert none.is_set_to(none)
+    assert not none.is_set_to(tp.empty(0))
+    assert not x.is_set_to(x[1:])
+    assert not tp.empty(3, 0).is_set_to(tp.empty(3, 0))

@@ -1,5 +1,7 @@
 """Collation and the loader."""
 
+import os
+import warnings
 from collections import OrderedDict, UserDict
 from typing import Any, NamedTuple
 
@@ -288,3 +290,36 @@ def test_a_pass_goes_on_after_an_error_of_the_dataset(pinned):
         next(batches)
     seen += [batch.item() for batch in batches]
     assert seen == [0, 2, 3]
+
+
+class Longer(tp.data.IterableDataset):
+    """A stream of more samples than it says."""
+
+    def __iter__(self):
+        yield from range(6)
+
+    def __len__(self):
+        return 3
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_stream_that_is_longer_than_it_says(workers):
+    loader = tp.data.DataLoader(Longer(), batch_size=None, num_workers=workers)
+    for expected, sample in zip(range(6), loader, strict=True):  # list() would ask for the length
+        assert sample == expected
+    assert len(loader) == 3
+    iterator = iter(loader)
+    assert [next(iterator) for _ in range(3)] == [0, 1, 2]
+    with pytest.warns(UserWarning, match="was reported to be 3 .* but 4 samples") as seen:
+        assert next(iterator) == 3
+    with warnings.catch_warnings(action="ignore"):
+        assert [next(iterator), next(iterator), next(iterator, None)] == [4, 5, None]
+    assert ("replica at each worker" in str(seen[0].message)) is bool(workers)
+
+
+def test_more_workers_than_processors():
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    with pytest.warns(UserWarning, match=f"will create {available + 1} worker processes"):
+        tp.data.DataLoader([1], num_workers=available + 1)
+    with warnings.catch_warnings(action="error"):
+        tp.data.DataLoader([1], num_workers=available)

@@ -205,6 +205,14 @@ def test_margins(compare, reduction):
     target = torch.tensor([[3, 0, -1, 1], [-1, 0, 1, 2], [0, 1, 2, 3]])
     compare.functional("multilabel_margin_loss", numbers(3, 4), target, reduction=reduction)
     compare.functional("multilabel_margin_loss", numbers(4), target[0], reduction=reduction)
+    for shape, other in itertools.product(((), (1,)), repeat=2):
+        zero = torch.zeros(other, dtype=torch.int64)
+        compare.functional(
+            "multilabel_margin_loss",
+            numbers(1).detach().reshape(shape).requires_grad_(),
+            zero,
+            reduction=reduction,
+        )
     for p, swap in ((2.0, False), (1.0, True), (3.0, False)):
         compare.functional(
             "triplet_margin_loss", numbers(5, 4), numbers(5, 4), numbers(5, 4), 0.9, p, swap=swap,

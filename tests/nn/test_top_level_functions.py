@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tensorplug as tp
+from tensorplug.testing import assert_close
 
 
 def calls(lib):
@@ -61,6 +62,33 @@ def calls(lib):
         "lstm_cell": lib.lstm_cell(x, cell[:2], *cell[2:]),
         "lstm_cell without bias": lib.lstm_cell(x, cell[:2], *cell[2:4]),
         "max_pool1d_with_indices": lib.max_pool1d_with_indices(tensor(2, 3, 7), 2),
+        "_addmm_activation": [
+            lib._addmm_activation(x[:, :3], x, w.diag(), beta=2, alpha=0.5, use_gelu=gelu)
+            for gelu in (False, True)
+        ],
+        "_aminmax": [*lib._aminmax(x), *lib._aminmax(x, 1), *lib._aminmax(x, 0, True)],
+        "conv_tbc": lib.conv_tbc(tensor(5, 2, 3), tensor(2, 3, 4), tensor(4), 1),
+        "convolution": [
+            lib.convolution(tensor(2, 4, *[6] * n), tensor(4, 2, *[3] * n), tensor(4), [2] * n, [1] * n,
+                            [1] * n, t, [int(t)] * n, 2)
+            for n in (1, 2, 3) for t in (False, True)
+        ],
+        "embedding_bag": [
+            lib.embedding_bag(x, index, lib.tensor([0, 1, 4]), False, mode, False, None, last)[0]
+            for mode in (0, 1, 2) for last in (False, True)
+        ],
+        "embedding_bag's bags": lib.embedding_bag(x, index, lib.tensor([0, 1]), False, 1)[1:],
+        "grid_sampler_2d": lib.grid_sampler_2d(image, grid, 2, 1, True),
+        "grid_sampler_3d": lib.grid_sampler_3d(tensor(1, 2, 3, 3, 3), tensor(1, 2, 2, 2, 3), 1, 0, False),
+        "native_batch_norm": [
+            *lib.native_batch_norm(image, *statistics, False, 0.1, 1e-5),
+            *lib.native_batch_norm(image, w, w, None, None, True, 0.1, 1e-5),
+        ],
+        "native_channel_shuffle": lib.native_channel_shuffle(tensor(2, 6, 2, 2), 3),
+        "native_dropout": [*lib.native_dropout(x, 0.5, False), *lib.native_dropout(x, 1.0, None)],
+        "native_group_norm": lib.native_group_norm(tensor(2, 4, 3), None, None, 2, 4, 3, 2, 1e-3),
+        "native_layer_norm": lib.native_layer_norm(image, (5, 4), None, None, 1e-5),
+        "hardshrink": [x.hardshrink(), x.hardshrink(1.0)],
         "norm_except_dim": [lib.norm_except_dim(image, 2, dim) for dim in (-1, 0, 1)],
         "nuclear_norm": [lib.nuclear_norm(x), lib.nuclear_norm(image, (2, 3)), lib.nuclear_norm(x, True)],
     }  # fmt: skip
@@ -72,7 +100,7 @@ def leaves(value):
     return [value]
 
 
-@pytest.mark.filterwarnings("ignore:at..(frobenius|nuclear)_norm is deprecated")
+@pytest.mark.filterwarnings("ignore:(at..(frobenius|nuclear)_norm|_aminmax) is deprecated")
 def test_values_as_torch():
     torch = pytest.importorskip("torch", reason="torch has the answers")
     expected = calls(torch)
@@ -83,6 +111,43 @@ def test_values_as_torch():
         for a, b in pairs:
             assert a.shape == b.shape, name
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+def test_dropout_and_where_it_kept():
+    tp.manual_seed(0)
+    x = tp.rand(1000) + 1
+    dropped, kept = tp.native_dropout(x, 0.25, True)
+    assert 650 < kept.sum() < 850
+    assert_close(dropped, tp.where(kept, x / 0.75, 0.0))
+
+
+def test_only_the_first_result_has_gradients():
+    x = tp.rand(2, 4, 3).requires_grad_()
+    for result, *others in (
+        tp.native_layer_norm(x, (3,), None, None, 1e-5),
+        tp.native_group_norm(x, None, None, 2, 4, 3, 2, 1e-5),
+        tp.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5),
+        tp.native_dropout(x, 0.5, True),
+    ):
+        assert result.requires_grad
+        assert not any(value.requires_grad for value in others)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (0, "but got zero"),
+        ([], "no values"),
+        ([1, 2], "more than one value"),
+        ([0.0], "but got zero"),
+    ],
+)
+def test_assert_async(value, message):
+    with pytest.raises(RuntimeError, match=message):
+        tp._assert_async(tp.tensor(value))
+    assert tp._assert_async(tp.tensor(2.0)) is None
+    with pytest.raises(RuntimeError, match=r"^why$"):
+        tp._assert_async(tp.tensor(0), "why")
 
 
 def test_a_reduction_that_is_none():

@@ -454,3 +454,17 @@ def test_layouts_that_are_not_there_say_what_instead(name):
     for tensor in (x, x.to_sparse(), x.to_sparse_csr()):
         with pytest.raises(NotImplementedError, match=f"{name}.*transpose of a CSR"):
             getattr(tensor, name)((1, 1))
+
+
+def test_methods_called_through_the_class_are_those_of_the_layout():
+    coo, csr = tp.eye(2).to_sparse(), tp.eye(2).to_sparse_csr()
+    for tensor, names in (
+        (coo, ("indices", "values", "is_coalesced", "_nnz", "_indices", "_values", "coalesce")),
+        (csr, ("crow_indices", "col_indices", "values", "_nnz")),
+    ):
+        for name in (*names, "sparse_dim", "dense_dim"):
+            found, expected = getattr(tp.Tensor, name)(tensor), getattr(tensor, name)()
+            assert str(found) == str(expected)
+    assert tp.Tensor.sparse_dim(tp.ones(2)) == 0
+    with pytest.raises(RuntimeError, match="expected sparse row compressed"):
+        tp.Tensor.crow_indices(coo)

@@ -342,3 +342,21 @@ def test_the_bounds_of_momentum_are_in_the_groups():
             names = ("momentum", "base_momentum", "max_momentum")
             groups.append([[group[n] for n in names] for group in optimizer.param_groups])
     assert groups[:3] == groups[3:]
+
+
+def test_an_optimizer_whose_step_was_replaced():
+    def replaced(before):
+        optimizer = tp.optim.SGD([tp.ones(1, requires_grad=True)], lr=0.1)
+        if before:
+            step = optimizer.step
+            optimizer.step = lambda *args: step(*args)
+        scheduler = tp.optim.lr_scheduler.StepLR(optimizer, 1)
+        assert not {"_own_step", "optimizer"} & scheduler.state_dict().keys()
+        if not before:
+            optimizer.step = lambda: None
+        optimizer.step()
+        return scheduler
+
+    with pytest.warns(UserWarning, match="has been overridden after"):
+        replaced(False).step()
+    replaced(True).step()

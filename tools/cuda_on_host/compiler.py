@@ -121,12 +121,14 @@ def compile_source(
         (HERE / "export.h").read_text("utf-8"),
         *[f"HOSTED_EXPORT({symbol}, {waits}, {name})" for name, symbol in symbols.items()],
     ]
-    defines = [option for option in options if option.startswith(("-D", "-I"))]
+    given = [option for option in options if option.startswith(("-D", "-I"))]
+    if "--fmad=false" in options:
+        given.append("-ffp-contract=off")
     with tempfile.TemporaryDirectory() as folder:
         code, library = Path(folder) / "kernels.cpp", Path(folder) / "kernels.so"
         code.write_text("\n".join(parts), "utf-8")
         command = [
-            _compiler(), *_OPTIONS, f"-I{_precompiled()}", *includes(), *defines,
+            _compiler(), *_OPTIONS, f"-I{_precompiled()}", *includes(), *given,
             "-shared", str(code), "-o", str(library),
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)

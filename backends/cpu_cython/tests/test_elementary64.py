@@ -194,3 +194,35 @@ def test_remainders_of_doubles_are_exact(name, far):
         some = getattr(np, name)(x, np.float64(0.75))
     np.testing.assert_array_equal(pointwise.Binary(name).call(x, y), expected)
     np.testing.assert_array_equal(pointwise.Binary(name).call(x, np.asarray(0.75)), some)
+
+
+@LONG
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scaled_error_function(dtype):
+    with np.errstate(all="ignore"):
+        x = every_kind_of_double().astype(dtype)
+        wide = x.astype(np.longdouble)
+        # Of negative numbers SciPy rounds the square, which the exponential shows.
+        mirrored = 2 * np.exp(wide * wide) - special.erfcx(-x.astype(np.float64))
+        expected = np.where(x < -0.5, mirrored, special.erfcx(x.astype(np.float64)))
+        call = Fused("erfcx").call
+        ulps = 1 if dtype is np.float32 else 10  # SciPy's is up to 7 off, ours 3
+        check(call((x,)), expected, ulps)
+        check(call((x[::-3],)), expected[::-3], ulps)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_logarithm_of_the_normal_distribution(dtype):
+    with np.errstate(all="ignore"):
+        x = every_kind_of_double().astype(dtype)
+    # What is left of 1 further up is as exact as erfc of a rounded argument: to some x^2 units.
+    lower, upper = x[~(x > 3)], np.linspace(3, 39, 10_000).astype(dtype)
+    call = Fused("log_ndtr").call
+    with np.errstate(all="ignore"):
+        expected = special.log_ndtr(lower.astype(np.float64))
+        check(call((lower,)), expected, 1 if dtype is np.float32 else 12)
+        check(call((lower[::-3],)), expected[::-3], 1 if dtype is np.float32 else 12)
+        expected = special.log_ndtr(upper.astype(np.float64))
+    tolerance = 1e-6 if dtype is np.float32 else 1e-12
+    np.testing.assert_allclose(call((upper,)), expected, tolerance, np.finfo(dtype).tiny)
+    assert call((np.array([np.inf], dtype),)) == 0

@@ -67,6 +67,27 @@ def test_top(length, dtype, largest):
         np.testing.assert_array_equal(values, np.take_along_axis(array, expected, 1))
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 15, 16, 17])
+@pytest.mark.parametrize("descending", [False, True])
+def test_many_short_rows(length, dtype, descending):
+    for shape in ((31, length), (32, length), (65, length), (7, length, 19), (300, length)):
+        array = numbers(*shape, dtype=dtype)
+        order = ranks(array) * (-1 if descending else 1)
+        expected = np.argsort(order, axis=1, kind="stable")
+        values, found = sorting.sort(array, 1, descending)
+        np.testing.assert_array_equal(found, expected)
+        best = np.take_along_axis(array, expected, 1)
+        np.testing.assert_array_equal(values, best)
+        if array.dtype.kind == "f":
+            np.testing.assert_array_equal(np.signbit(values), np.signbit(best))
+        np.testing.assert_array_equal(sorting.argsort(array, 1, descending, None), expected)
+        for k in {1, (length + 1) // 2, length}:
+            values, found = sorting.top(array, k, 1, descending)
+            np.testing.assert_array_equal(found, expected[:, :k])
+            np.testing.assert_array_equal(values, best[:, :k])
+
+
 def test_selection_among_rising_and_falling_numbers():
     rising = np.arange(10_000, dtype=np.float32)
     for array in (rising, rising[::-1].copy(), np.zeros_like(rising)):

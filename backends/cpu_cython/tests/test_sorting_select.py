@@ -96,10 +96,10 @@ def test_median_of_all():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("shape", [(4, 5, n) for n in LENGTHS] + [(7, 11, n) for n in (1, 5, 24)])
 @pytest.mark.parametrize("levels", [1, 20])
-def test_quantiles(length, dtype, levels):
-    array = numbers(4, 5, length, dtype=dtype, special=False)
+def test_quantiles(shape, dtype, levels):
+    array = numbers(*shape, dtype=dtype, special=False)
     array[0, :2, 0] = np.nan
     array[1, 1] = np.nan
     q = np.linspace(0, 1, levels).astype(dtype) if levels > 1 else np.asarray([0.375], dtype)

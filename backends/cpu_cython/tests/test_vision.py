@@ -39,6 +39,31 @@ def test_grid_sample(dims: int, dtype: Any) -> None:
             same(lambda x=image, g=grid, o=(mode, padding, align): F.grid_sample(x, g, *o), 1e-4)
 
 
+@pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("within", [0.7, 1.1])
+def test_many_positions(dims: int, dtype: Any, within: float) -> None:
+    """Whole blocks of positions, all inside or some beyond, forward and backward."""
+    rng = np.random.default_rng(dims)
+    image = rng.standard_normal((2, 3, *(6, 9, 8)[:dims])).astype(dtype)
+    image[..., 0] = (
+        np.inf
+    )  # what is beyond the image gets nothing of it, whatever stands where it is read
+    finite = np.where(np.isinf(image), 1, image).astype(dtype)
+    places = rng.uniform(-within, within, (2, 5, *(30, 4)[: dims - 1], dims)).astype(dtype)
+    for mode in ("bilinear", "nearest", "bicubic")[: 5 - dims]:
+
+        def gradients(mode: str = mode) -> Any:
+            x = tp.from_numpy(finite).requires_grad_()
+            grid = tp.from_numpy(places).requires_grad_()
+            result = F.grid_sample(x, grid, mode, align_corners=False)
+            return result.detach(), *tp.autograd.grad((result * result).sum(), (x, grid))
+
+        same(gradients, 1e-3)
+        right = tp.from_numpy(np.abs(places))  # beyond the first column, or nowhere
+        same(lambda m=mode, g=right * 3: F.grid_sample(tp.from_numpy(image), g, m).isfinite(), 0)
+
+
 def test_grid_sample_of_other_strides_and_empty() -> None:
     image, grid = tp.randn(3, 4, 5, 2).permute(3, 0, 1, 2), tp.rand(2, 6, 3, 2).transpose(1, 2)
     same(lambda: F.grid_sample(image, grid, align_corners=False), 1e-5)

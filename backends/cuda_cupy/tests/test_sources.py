@@ -1,9 +1,21 @@
 """The CUDA sources compile for each type of elements, with NVRTC."""
 
+import itertools
+
 import pytest
 from on_device import HOSTED
 
 from tensorplug_cuda_cupy import sources
+from tensorplug_cuda_cupy.regions.expressions import (
+    ACTIVATIONS,
+    COMPARISONS,
+    OF_BITS,
+    OF_FLOATS,
+    OF_NUMBERS,
+    expression,
+)
+from tensorplug_cuda_cupy.regions.pointwise import OPTIONS
+from tensorplug_cuda_cupy.regions.pointwise_source import Line, Place, text
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 SOURCES = [("random", "", {})]
@@ -73,11 +85,11 @@ def nvrtc():
     return nvrtc
 
 
-def compile_for(nvrtc, code, arch):
+def compile_for(nvrtc, code, arch, options=sources.OPTIONS):
     program = nvrtc.createProgram(code, "kernels.cu", (), ())
     try:
         nvrtc.compileProgram(
-            program, (*sources.OPTIONS, f"--gpu-architecture={arch}", "-Werror=all-warnings")
+            program, (*options, f"--gpu-architecture={arch}", "-Werror=all-warnings")
         )
         return nvrtc.getCUBIN(program)
     except nvrtc.NVRTCError:
@@ -97,6 +109,43 @@ def test_compiles(nvrtc, name, dtype, macros, arch):
 def test_elementwise_functions_compile(nvrtc, arch):
     code = (sources.FOLDER / "elementwise.cuh").read_text("utf-8") + ELEMENTWISE
     assert compile_for(nvrtc, code, arch)
+
+
+def region_of(dtype, dims, wide):
+    """Return the source of a region with all expressions of a dtype, and arrays of every layout."""
+    layouts = ("rows", "one", "strided")
+    given = [Place(dtype, number, layout) for number, layout in enumerate(layouts)]
+    given.append(Place("bool", 3, "rows"))
+    names = [
+        *OF_NUMBERS,
+        *OF_FLOATS,
+        *OF_BITS,
+        *COMPARISONS,
+        *ACTIVATIONS,
+        "bitwise_not",
+        "cast",
+        "where",
+    ]
+    lines, made = [], []
+    for name, result in itertools.product(names, dict.fromkeys((dtype, "bool", "float32"))):
+        for dtypes in ((dtype,), (dtype, dtype), ("bool", dtype, dtype)):
+            for options in ((), (0.5,), (0.5, 2.0, 1.0), ("tanh",), ("none",)):
+                found = expression(name, dtypes, result, options)
+                if found:
+                    register = len(given) + len(lines)
+                    taken = (3, 0, 2) if len(dtypes) == 3 else range(len(dtypes))
+                    lines.append(Line(found, (*dtypes, result), (*taken, register)))
+                    made.append(Place(result, register, layouts[2 * (register % 2)]))
+    assert len(lines) > 5
+    return text(given, made, lines, dims, wide)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize(
+    ("dtype", "wide"), [*[(name, False) for name in sources.TYPES], ("int8", True)]
+)
+def test_regions_compile(nvrtc, dtype, wide, arch):
+    assert compile_for(nvrtc, region_of(dtype, 3 - 2 * wide, wide), arch, OPTIONS)
 
 
 def test_a_batch_of_tensors_fits_into_the_arguments_of_a_kernel():

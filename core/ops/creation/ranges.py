@@ -20,6 +20,7 @@ from ...device.dtypes import (
 from ...device.scalars import fitting
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...errors import warn
 from ...tensor.base import TensorBase
 from ..rules import number
 from .creation import fill_new, made, options
@@ -153,14 +154,22 @@ def range(
     device: Device | str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Return the numbers from `start` to `end`, both included; use :func:`arange` in new code.
+    """Return the numbers from `start` to `end`, both included, with a warning: :func:`arange` took its place.
 
     Examples
     --------
     >>> import tensorplug as tp
-    >>> tp.range(1, 3)
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     tp.range(1, 3)
     tensor([1., 2., 3.])
     """
+    warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use arange, which produces values in "
+        "[start, end).",
+        UserWarning,
+    )
     if len(bounds) == 1 and end is None:
         bounds = (0, *bounds)
     first, last, by = _bounds(bounds, start, end, step, "range")

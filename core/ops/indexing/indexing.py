@@ -10,6 +10,7 @@ from ...device.dtypes import INTEGER, bool_, int32, int64, uint8
 from ...dispatch import op_registry
 from ...dispatch.execution import show
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...errors import warn
 from ...tensor.predicates import is_tensor
 from ...tensor.shapes import Shape, broadcast_shapes, normalize_dim
 from ..copying import cast, to_device
@@ -195,6 +196,9 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
 # --- index tensors ------------------------------------------------------------------------------
 
 
+MASK_OF_BYTES = "indexing with dtype uint8 is deprecated; use a mask of dtype bool"
+
+
 def index_tensors(input: Any, indices: Sequence[Any], name: str) -> list[Any]:
     """Return indices as int64 tensors on the input's device, with None for dimensions left whole.
 
@@ -219,6 +223,8 @@ def index_tensors(input: Any, indices: Sequence[Any], name: str) -> list[Any]:
                 )
             item = to_device(item, input._key.device)
         if dtype is bool_ or dtype is uint8:
+            if dtype is uint8:
+                warn(f"{name}(): {MASK_OF_BYTES}", UserWarning)
             found.extend(_of_mask(input, item, len(found)))
         elif dtype is int64:
             found.append(item)

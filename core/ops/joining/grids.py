@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import int64
 from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import composite
+from ...errors import warn
 from ...tensor.base import new_tensor
 from ...tensor.host_data import from_data
 from ...tensor.shapes import Shape
@@ -67,6 +68,12 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(
             f'meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'
+        )
+    if indexing is None:
+        warn(
+            "meshgrid(): in an upcoming release, it will be required to pass the indexing argument; pass "
+            'indexing="ij" for what it is now',
+            UserWarning,
         )
     swap = indexing == "xy" and len(found) > 1
     if swap:

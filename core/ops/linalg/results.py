@@ -4,69 +4,53 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...device.dtypes import shown
+from ..results import return_type
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
 
 
-def _text(result: tuple[Tensor, ...]) -> str:
-    name = type(result).__name__
-    fields: tuple[str, ...] = type(result)._fields  # type: ignore[attr-defined]
-    parts = [f"{field}={value!r}" for field, value in zip(fields, result, strict=True)]
-    return shown(f"return_types.{name}(\n") + ",\n".join(parts) + ")"
-
-
+@return_type
 class linalg_cholesky_ex(NamedTuple):
     """What ``linalg.cholesky_ex`` returns."""
 
     L: Tensor
     info: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class linalg_eig(NamedTuple):
     """What ``linalg.eig`` returns."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class linalg_eigh(NamedTuple):
     """What ``linalg.eigh`` returns."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class linalg_inv_ex(NamedTuple):
     """What ``linalg.inv_ex`` returns."""
 
     inverse: Tensor
     info: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class linalg_ldl_factor(NamedTuple):
     """What ``linalg.ldl_factor`` returns."""
 
     LD: Tensor
     pivots: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class linalg_ldl_factor_ex(NamedTuple):
     """What ``linalg.ldl_factor_ex`` returns."""
 
@@ -74,10 +58,8 @@ class linalg_ldl_factor_ex(NamedTuple):
     pivots: Tensor
     info: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class linalg_lstsq(NamedTuple):
     """What ``linalg.lstsq`` returns."""
 
@@ -86,10 +68,8 @@ class linalg_lstsq(NamedTuple):
     rank: Tensor
     singular_values: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class linalg_lu(NamedTuple):
     """What ``linalg.lu`` returns."""
 
@@ -97,20 +77,16 @@ class linalg_lu(NamedTuple):
     L: Tensor
     U: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class linalg_lu_factor(NamedTuple):
     """What ``linalg.lu_factor`` returns."""
 
     LU: Tensor
     pivots: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class linalg_lu_factor_ex(NamedTuple):
     """What ``linalg.lu_factor_ex`` returns."""
 
@@ -118,40 +94,32 @@ class linalg_lu_factor_ex(NamedTuple):
     pivots: Tensor
     info: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class linalg_qr(NamedTuple):
     """What ``linalg.qr`` returns."""
 
     Q: Tensor
     R: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class linalg_slogdet(NamedTuple):
     """What ``linalg.slogdet`` returns."""
 
     sign: Tensor
     logabsdet: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class linalg_solve_ex(NamedTuple):
     """What ``linalg.solve_ex`` returns."""
 
     result: Tensor
     info: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class linalg_svd(NamedTuple):
     """What ``linalg.svd`` returns."""
 
@@ -159,20 +127,16 @@ class linalg_svd(NamedTuple):
     S: Tensor
     Vh: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class geqrf(NamedTuple):
     """What ``geqrf`` returns."""
 
     a: Tensor
     tau: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class lu_unpack(NamedTuple):
     """What ``lu_unpack`` returns."""
 
@@ -180,30 +144,24 @@ class lu_unpack(NamedTuple):
     L: Tensor
     U: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class qr(NamedTuple):
     """What ``qr`` returns."""
 
     Q: Tensor
     R: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class slogdet(NamedTuple):
     """What ``slogdet`` returns."""
 
     sign: Tensor
     logabsdet: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class svd(NamedTuple):
     """What ``svd`` returns."""
 
@@ -211,15 +169,10 @@ class svd(NamedTuple):
     S: Tensor
     V: Tensor
 
-    def __repr__(self) -> str:
-        return _text(self)
 
-
+@return_type
 class triangular_solve(NamedTuple):
     """What ``triangular_solve`` returns."""
 
     solution: Tensor
     cloned_coefficient: Tensor
-
-    def __repr__(self) -> str:
-        return _text(self)

@@ -45,6 +45,15 @@ def _uniform(input: Any, generator: Generator) -> Any:
     return uniform_numbers(input._shape, dtype, input._key.device, generator)
 
 
+def _scaled(numbers: Any, factor: Any, shift: Any) -> Any:
+    """Multiply new numbers and add to them, in place; by 1 and 0 that would be calls for nothing."""
+    if factor != 1:
+        numbers.mul_(factor)
+    if shift != 0:
+        numbers.add_(shift)
+    return numbers
+
+
 # --- fills ------------------------------------------------------------------------------------
 
 
@@ -74,7 +83,7 @@ def uniform(
             f"found from={low} and to={high}"
         )
     result = _fresh(uniform_numbers, input._shape, dtype, input.device, source)
-    return result.mul_(high - low).add_(low).to(dtype)  # in place: weights may be large
+    return _scaled(result, high - low, low).to(dtype)
 
 
 @composite(name="random.normal", inplace=True, method=False)
@@ -93,7 +102,7 @@ def normal_fill(
     center, deviation = number(mean, "normal_", "mean"), number(std, "normal_", "std")
     check_deviation(deviation, "normal_")
     result = _fresh(normal_numbers, input._shape, input.dtype, input.device, source)
-    return result.mul_(deviation).add_(center).to(input.dtype)
+    return _scaled(result, deviation, center).to(input.dtype)
 
 
 @composite(name="random.random", inplace=True, method=False)
@@ -190,7 +199,7 @@ def cauchy(
     if not sigma > 0:
         raise RuntimeError(f"cauchy_(): expects sigma > 0.0, but found sigma={sigma}")
     angle = (_uniform(input, source) - 0.5) * math.pi
-    return (angle.tan() * sigma + median).to(input.dtype)
+    return _scaled(angle.tan(), sigma, median).to(input.dtype)
 
 
 @composite(name="random.log_normal", inplace=True, method=False)
@@ -210,7 +219,7 @@ def log_normal(
         raise RuntimeError(f"log_normal_(): expects std > 0.0, but found std={std}")
     dtype = float64 if input.dtype is float64 else float32
     result = normal_numbers(input._shape, dtype, input.device, source)
-    return (result * std + mean).exp().to(input.dtype)
+    return _scaled(result, std, mean).exp().to(input.dtype)
 
 
 @composite(name="random.bernoulli", inplace=True, method=False)

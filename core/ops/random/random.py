@@ -15,12 +15,14 @@ from ...device.dtypes import (
     DType,
     Number,
     finfo,
+    float64,
     iinfo,
     int64,
 )
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.op_registry import composite
 from ...dispatch.out_variants import cast_error
+from ...errors import warn
 from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, as_shape, broadcast_shapes, check_sizes
 from ..comparison import is_within
@@ -28,7 +30,7 @@ from ..copying import in_place_of
 from ..creation import creation
 from ..rules import number
 from .numbers import integer_numbers, normal_numbers, uniform_numbers
-from .words import bits
+from .words import bits, significand_bits
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -136,6 +138,18 @@ def _whole(value: Any, name: str, argument: str) -> int:
     return int(read)
 
 
+def _warn_of_gaps(low: int, high: int, dtype: DType, name: str) -> None:
+    """Warn if a floating dtype does not represent all whole numbers from `low` to `high` - 1."""
+    exact = 1 << (53 if dtype is float64 else significand_bits(dtype))
+    for value, argument in ((low, "from"), (high - 1, "to - 1")):
+        if not -exact <= value <= exact:
+            warn(
+                f"{name}(): {argument} is out of bounds [-{exact}, {exact}]: {value}. Due to precision "
+                f"limitations {dtype.name} can support discrete uniform distribution only within this range",
+                UserWarning,
+            )
+
+
 def check_range(low: int, high: int, dtype: DType, name: str) -> None:
     """Raise RuntimeError unless `low` to `high` - 1 is a range that `dtype` holds."""
     if low >= high:
@@ -146,6 +160,7 @@ def check_range(low: int, high: int, dtype: DType, name: str) -> None:
     if dtype.category == COMPLEX:
         raise NotImplementedError(f"{name}(): not implemented for {dtype.name}")
     if dtype.category == FLOATING:
+        _warn_of_gaps(low, high, dtype, name)
         return
     least, most = (0, 1) if dtype.category == BOOL else (iinfo(dtype).min, iinfo(dtype).max)
     for value, argument in ((low, "from"), (high - 1, "to - 1")):

@@ -251,16 +251,23 @@ def multi_margin_loss_backward(
     return result
 
 
-def _check_multilabel_margin(input: Any, target: Any, reduction: str) -> None:
+def _canonical_multilabel_margin(input: Any, target: Any, reduction: str) -> tuple[Any, Any, str]:
     check_tensors("multilabel_margin_loss", input=input)
     check_reduction(reduction)
+    if input.ndim < 2 and target.ndim < 2 and input.numel() == target.numel() == 1:
+        return (
+            input,
+            target.reshape(input.shape),
+            reduction,
+        )  # one score, with or without a dimension
     if tuple(input.shape) != tuple(target.shape):
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
+    return input, target, reduction
 
 
-@loss("input, target, reduction", _check_multilabel_margin)
+@loss("input, target, reduction", _canonical_multilabel_margin)
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -301,7 +308,7 @@ def multilabel_margin_loss(
 
 
 def _check_multilabel_gradient(grad_output: Any, input: Any, target: Any, reduction: str) -> None:
-    _check_multilabel_margin(input, target, reduction)
+    _canonical_multilabel_margin(input, target, reduction)
     check_gradient(grad_output, input._shape[:-1], reduction)
 
 

@@ -116,7 +116,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("torch", SPARSE, _COMPRESSED),
     ("torch", GONE, "eig lstsq matrix_rank solve symeig"),
     ("torch", SYMBOLIC, "sym_constrain_range sym_constrain_range_for_size sym_fresh_size"),
-    ("torch", PENDING, "conv_tbc hash_tensor lobpcg"),
+    ("torch", PENDING, "hash_tensor lobpcg"),
     ("torch.ao.quantization", QUANTIZED, _OBSERVED),
     ("torch.quantization", QUANTIZED, _OBSERVED),
     ("torch.accelerator", CAPTURED, "Graph"),

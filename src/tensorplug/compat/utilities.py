@@ -23,7 +23,6 @@ from tensorplug.autograd import Function
 from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import DType, float16, float32, float64, int64
-from tensorplug.core.ops.linalg import results
 from tensorplug.core.tensor.shapes import Size
 from tensorplug.data.pinning import pin
 from tensorplug.distributions import Binomial
@@ -272,10 +271,6 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     "torch.nn.common_types": {**_SIZES, "T": _T, "Tensor": Tensor},
     "torch.nn.init": {"sparse": init.sparse_},
     "torch.random": {"thread_safe_generator": nothing},
-    "torch.return_types": {
-        name: value for name, value in vars(results).items()
-        if isinstance(value, type) and issubclass(value, tuple)
-    },
     "torch.serialization": {
         "LoadEndianness": LoadEndianness,
         "SourceChangeWarning": type("SourceChangeWarning", (Warning,), {}),

@@ -20,7 +20,7 @@ from typing import Any
 
 from tensorplug.amp.autocast_mode import saved_autocast
 from tensorplug.autograd import Function, backward, enable_grad, is_grad_enabled
-from tensorplug.autograd.engine.backward_callbacks import running
+from tensorplug.autograd.engine.backward_callbacks import queue_callback, running
 from tensorplug.autograd.graph.hooks import saved_tensors_hooks
 from tensorplug.autograd.graph.nodes import FREED
 from tensorplug.autograd.transforms.pytree import tree_flatten, tree_unflatten
@@ -202,6 +202,9 @@ class _Frame:
         self.early_stop = early_stop
         self.check = check
         self.debug = debug
+        self.complete = (
+            False  # whether the first run is over: a gradient may be asked for within it
+        )
         self.promises: list[weakref.ref[_Promise]] = []
         self.metadata: list[dict[str, Any]] = []
         self.found: weakref.WeakKeyDictionary[_Promise, Any] = weakref.WeakKeyDictionary()
@@ -221,10 +224,14 @@ class _Frame:
             tensor = self.found[promise]
         except KeyError:
             raise RuntimeError(FREED) from None
+        if running.current is None:  # somebody looked at a node
+            self.found.clear()
         return tensor
 
     def recompute(self) -> None:
-        """Run the part again and keep what its nodes save."""
+        """Run the part again and keep what its nodes save, for the backward pass that asks for it."""
+        if running.current is not None:
+            queue_callback(self.found.clear)
         count = 0
         wanted = len(self.promises)
         seen: list[dict[str, Any]] = []
@@ -246,16 +253,16 @@ class _Frame:
 
         with contextlib.suppress(_Stop), saved_tensors_hooks(pack, unpack), enable_grad():
             self.rerun()
-        self.compare(seen, count)
+        self.compare(seen, wanted)
 
-    def compare(self, seen: list[dict[str, Any]], count: int) -> None:
-        """Raise CheckpointError if the second run saved other tensors than the first."""
-        wanted = len(self.promises)
+    def compare(self, seen: list[dict[str, Any]], wanted: int) -> None:
+        """Raise CheckpointError if the second run saved other tensors than the first, so far as that got."""
+        count = len(seen)
         detail = ""
         if self.debug:
             detail = "\n\nSaved by the first run:\n" + "\n".join(map(str, self.metadata))
             detail += "\n\nSaved by the second run:\n" + "\n".join(map(str, seen))
-        if count != wanted:
+        if count < wanted or (count > wanted and self.complete):
             raise CheckpointError(
                 "checkpoint: A different number of tensors was saved during the original forward and "
                 f"recomputation.\nNumber of tensors saved during forward: {wanted}\nNumber of tensors "
@@ -265,7 +272,7 @@ class _Frame:
             return
         different = [
             f"tensor at position {index}:\nsaved metadata: {first}\nrecomputed metadata: {second}"
-            for index, (first, second) in enumerate(zip(self.metadata, seen, strict=True))
+            for index, (first, second) in enumerate(zip(self.metadata[:wanted], seen, strict=False))
             if first != second
         ]
         if different:
@@ -345,7 +352,9 @@ def _without_reentrance(
         debug if chosen is None else chosen,
     )
     with saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+    frame.complete = True
+    return result
 
 
 # --- with reentrance --------------------------------------------------------------------------

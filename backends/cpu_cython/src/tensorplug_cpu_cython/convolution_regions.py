@@ -12,11 +12,19 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any
 
-from tensorplug.plugin import FusedCall, Fuser, FusionProgram, FusionStep, Operand, Region
+from tensorplug.plugin import (
+    FusedCall,
+    Fuser,
+    FusionProgram,
+    FusionStep,
+    Operand,
+    Region,
+    is_dense,
+    step_groups,
+)
 
 from . import convolution, onednn_network as dnn, pooling_average, pooling_max
 from .pointwise_regions import is_loop
-from .regions import groups, is_dense
 
 #: Products below which a call of a primitive is not worth it.
 _LEAST = 1e6
@@ -46,7 +54,7 @@ class ConvolutionFuser(Fuser):
     def regions(self, program: FusionProgram) -> Iterable[Region]:
         """Return groups with at least one convolution."""
         numbers = [number for number in sorted(program.free) if _is_served(program, number)]
-        for group in groups(program, numbers, lambda *_: True, _STEPS, _ARRAYS, False):
+        for group in step_groups(program, numbers, lambda *_: True, _STEPS, _ARRAYS, False):
             steps: list[Any] = [program.steps[number] for number in group.steps]
             work = sum([_work(program, step) for step in steps if _is_convolution(step)])
             if work >= _LEAST and len(steps) > 1:

@@ -2,8 +2,9 @@
 
 cimport numpy as np
 
-cdef enum:
-    SMALL = 12  # rows, up to which these are faster than LAPACK
+cdef extern from "c/linalg_small.h":
+    enum:
+        SMALL "TP_SMALL"  # rows, up to which these are faster than LAPACK
 
 # LU in the place of the matrices; rows that were exchanged, from 1; the first pivot that is zero, or 0.
 cpdef small_factor(np.ndarray A, np.ndarray pivots, np.ndarray info)

@@ -1,14 +1,35 @@
 """Equations of small matrices, as they lie in C's order: LAPACK's calls take longer than their work."""
 
 cimport numpy as np
+from libc.float cimport DBL_MIN, FLT_MIN
 from libc.math cimport fabs, sqrt
 
+from .cpu_features cimport simd_level
+
 np.import_array()
+
+cdef extern from "c/linalg_small.h":
+    ctypedef struct tp_equations:
+        void (*factor[2])(void *, int *, int *, int, Py_ssize_t) noexcept nogil
+        void (*solve[2])(const void *, const int *, void *, int, Py_ssize_t, Py_ssize_t) noexcept nogil
+
+cdef extern from *:
+    """
+    #define tp_equations_of(level) TP_CHOOSE(tp_equation_table, level)
+    """
+    const tp_equations *tp_equations_of(int)
+
+cdef const tp_equations *kernels = tp_equations_of(simd_level)
+
+cdef enum:
+    MANY = 8  # matrices, from which vectors run over them
+
+ctypedef float complex float_complex
 
 ctypedef fused number:
     float
     double
-    float complex
+    float_complex
     double complex
 
 
@@ -28,8 +49,9 @@ cdef inline double size_of(number value) noexcept nogil:
 cdef int factor(number *a, int *pivots, int n) noexcept nogil:
     """Factor into L and U, with rows exchanged; return the first pivot that is zero, from 1, or 0."""
     cdef int i, j, k, chosen, info = 0
-    cdef double most, other
+    cdef double most, other, least
     cdef number scale, held
+    least = FLT_MIN if number is float or number is float_complex else DBL_MIN
     for k in range(n):
         chosen = k
         most = size_of(a[k * n + k])
@@ -48,9 +70,10 @@ cdef int factor(number *a, int *pivots, int n) noexcept nogil:
                 held = a[k * n + j]
                 a[k * n + j] = a[chosen * n + j]
                 a[chosen * n + j] = held
-        scale = 1 / a[k * n + k]
+        # The reciprocal of a subnormal number is infinite.
+        scale = 1 / a[k * n + k] if most >= least else a[k * n + k]
         for i in range(k + 1, n):
-            held = a[i * n + k] = a[i * n + k] * scale
+            held = a[i * n + k] = a[i * n + k] * scale if most >= least else a[i * n + k] / scale
             for j in range(k + 1, n):
                 a[i * n + j] = a[i * n + j] - held * a[k * n + j]
     return info
@@ -164,7 +187,9 @@ cpdef small_factor(np.ndarray A, np.ndarray pivots, np.ndarray info):
     cdef int n = width(A), kind = np.PyArray_TYPE(A)
     cdef Py_ssize_t count = np.PyArray_SIZE(info)
     with nogil:
-        if kind == np.NPY_FLOAT:
+        if count >= MANY and (kind == np.NPY_FLOAT or kind == np.NPY_DOUBLE):
+            kernels.factor[kind == np.NPY_DOUBLE](a, p, i, n, count)
+        elif kind == np.NPY_FLOAT:
             factor_each(<float *> a, p, i, n, count)
         elif kind == np.NPY_DOUBLE:
             factor_each(<double *> a, p, i, n, count)
@@ -182,7 +207,9 @@ cpdef small_solve(np.ndarray A, np.ndarray pivots, np.ndarray B):
     cdef int n = width(A), columns = width(B), kind = np.PyArray_TYPE(A)
     cdef Py_ssize_t count = np.PyArray_SIZE(pivots) // n
     with nogil:
-        if kind == np.NPY_FLOAT:
+        if count >= MANY and (kind == np.NPY_FLOAT or kind == np.NPY_DOUBLE):
+            kernels.solve[kind == np.NPY_DOUBLE](a, p, b, n, columns, count)
+        elif kind == np.NPY_FLOAT:
             solve_each(<const float *> a, p, <float *> b, n, columns, count)
         elif kind == np.NPY_DOUBLE:
             solve_each(<const double *> a, p, <double *> b, n, columns, count)

@@ -6,7 +6,7 @@ cimport numpy as np
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from . import onednn, pointwise
+from . import onednn, pointwise, products
 
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport threads_for
@@ -39,6 +39,9 @@ cdef double LARGE = 1e8
 cdef enum:
     MANY = 32
     LONG = 512
+    # With a vector, oneDNN takes up to twice as long as BLAS for many rows of few elements.
+    ROWS = 256
+    COLUMNS = 64
 
 
 cdef int all_threads() noexcept:
@@ -253,6 +256,8 @@ def matmul(input, other):
         if left == 1:
             return numpy.asarray(a.dot(b))
         if left == 2:
+            if np.PyArray_DIM(a, 1) <= COLUMNS and np.PyArray_DIM(a, 0) >= ROWS:
+                return products.floats(a, b, None)
             b = shaped(b, 2, np.PyArray_DIM(b, 0))
             return shaped(product(a, b, False, None), 1, np.PyArray_DIM(a, 0))
         return matmul(a, b.reshape(-1, 1)).reshape((<object> a).shape[:-1])

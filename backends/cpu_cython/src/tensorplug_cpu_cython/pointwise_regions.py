@@ -21,13 +21,14 @@ from tensorplug.plugin import (
     FusionStep,
     Operand,
     Region,
+    is_dense,
+    step_groups,
 )
 
 from . import pointwise
 from ._dtypes import NATIVES, NUMBERED
 from .pointwise_fused import Fused
 from .pointwise_tiles import ARRAYS, CALLS, DIMS, Tiles
-from .regions import groups, is_dense
 
 _NUMBER_OF = {dtype: number for number, dtype in enumerate(NUMBERED)}
 _TYPE_OF = {NATIVES[dtype]: number for number, dtype in enumerate(NUMBERED)}
@@ -69,7 +70,7 @@ class PointwiseFuser(Fuser):
         steps = [(number, program.steps[number]) for number in sorted(program.free)]
         numbers = [number for number, step in steps if step and is_loop(program, step)]
         # Numbers that are arguments take registers, too.
-        for group in groups(program, numbers, joins, CALLS, ARRAYS - 8):
+        for group in step_groups(program, numbers, joins, CALLS, ARRAYS - 8, siblings=True):
             if len(group.steps) > 1:
                 between = group.made.difference(group.outputs(program))
                 saved = sum([_bytes(program, place) for place in between])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
+from typing import Any, TypeVar
 
 from tensorplug.plugin import DeferredKernels, DeviceRuntime, Fuser, Kernel, KernelTable, hookimpl
 
 from .runtime.runtime import CudaRuntime
+
+Kernels = TypeVar("Kernels", bound=Iterable[Kernel])
 
 
 def _of_networks() -> KernelTable:
@@ -47,6 +50,9 @@ class CudaPlugin:
 
     name = "cuda_cupy"
 
+    def __init__(self) -> None:
+        self._kernels: set[tuple[str, int]] = set()  # ops, and the ids of functions
+
     @cached_property
     def runtime(self) -> CudaRuntime:
         """The runtime of "cuda"."""
@@ -61,7 +67,7 @@ class CudaPlugin:
     def tensorplug_kernels(self) -> Iterable[Kernel | DeferredKernels]:
         """Return the kernels; those of extensions' ops import CuPy when they run."""
         deferred = [
-            DeferredKernels("nn", _of_networks),
+            DeferredKernels("nn", lambda: self._noted(_of_networks())),
             DeferredKernels("optim", _of_optimizers),
             DeferredKernels("amp", _of_amp),
             DeferredKernels("sparse", _of_sparse),
@@ -70,7 +76,7 @@ class CudaPlugin:
             return deferred
         from .tables import core_kernels
 
-        return [*core_kernels(self.runtime), *deferred]
+        return [*self._noted(core_kernels(self.runtime)), *deferred]
 
     @hookimpl
     def tensorplug_fusers(self) -> Iterable[Fuser]:
@@ -78,8 +84,17 @@ class CudaPlugin:
         if self.runtime.unavailable_reason() is not None:
             return []
         from .regions.graphs import GraphFuser
+        from .regions.pointwise import PointwiseFuser
 
-        return [GraphFuser()]
+        return [PointwiseFuser(self.is_own), GraphFuser()]
+
+    def is_own(self, op: str, kernel: Callable[..., Any]) -> bool:
+        """Return whether a kernel of an op is one that this plugin registered."""
+        return (op, id(kernel)) in self._kernels
+
+    def _noted(self, kernels: Kernels) -> Kernels:
+        self._kernels.update((kernel.op, id(kernel.function)) for kernel in kernels)
+        return kernels
 
 
 plugin = CudaPlugin()

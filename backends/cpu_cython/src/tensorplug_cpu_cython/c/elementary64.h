@@ -1,5 +1,5 @@
 /* The functions of elementary.h for double, and erf and erfc. At most 2 units in the last place off; 3 are hypot's,
-   tan's and the arc functions', 4 atanh's and erfc's. */
+   tan's and the arc functions', 4 atanh's, erfc's and erfcx's. */
 #ifndef TENSORPLUG_ELEMENTARY64_H
 #define TENSORPLUG_ELEMENTARY64_H
 
@@ -180,10 +180,8 @@ INLINE double near_erf_F64(double x) {
     return x + x * (z * q + 0x1.06eba8214db68p-3); /* 2 / sqrt(pi) - 1 */
 }
 
-/* erfc(a) = exp(-a^2) erfcx(a) for a >= 1/2, with a polynomial for (2 a + 1) erfcx(a), which hardly varies; the part of
-   a^2 that double drops joins the exponent. */
-INLINE double far_erfc_F64(double a) {
-    double c = a > 28.0 ? 28.0 : a;
+/* erfcx(c) for c from 1/2 to 28, by a polynomial for (2 c + 1) erfcx(c), which hardly varies. */
+INLINE double far_erfcx_F64(double c) {
     double inverse = 1.0 / ((c + 4.0) * (2.0 * c + 1.0));
     double t = (c - 4.0) * (2.0 * c + 1.0) * inverse; /* (c - 4) / (c + 4) */
     double q = -0x1.588328786d41p-27;
@@ -208,7 +206,12 @@ INLINE double far_erfc_F64(double a) {
     q = q * t + 0x1.f7f5df66fd534p-7;
     q = q * t + -0x1.1df1ad154a28ep-3;
     q = q * t + 0x1.3ba5916e9fd7fp+0;
-    q *= (c + 4.0) * inverse;
+    return q * ((c + 4.0) * inverse);
+}
+
+/* erfc(a) = exp(-a^2) erfcx(a) for a >= 1/2; the part of a^2 that double drops joins the exponent. */
+INLINE double far_erfc_F64(double a) {
+    double c = a > 28.0 ? 28.0 : a, q = far_erfcx_F64(c);
     bits64 high = {.f = c};
     high.u &= 0xfffffffff8000000ULL;
     double low = (c - high.f) * (c + high.f);
@@ -227,6 +230,35 @@ INLINE double m_erfc_F64(double x) {
     far = x < 0.0 ? 2.0 - far : far;
     far = a < 0.5 ? 1.0 - near_erf_F64(x) : far;
     return x != x ? x : far;
+}
+/* exp(x^2) erfc(x). */
+INLINE double m_erfcx_F64(double x) {
+    double a = fabs(x), inverse = 1.0 / a, z = 0.5 * inverse * inverse;
+    double series = -135135.0; /* https://dlmf.nist.gov/7.12.E1 */
+    series = series * z + 10395.0;
+    series = series * z + -945.0;
+    series = series * z + 105.0;
+    series = series * z + -15.0;
+    series = series * z + 3.0;
+    series = series * z + -1.0;
+    series = series * z + 1.0;
+    double far = a > 28.0 ? series * (inverse * 0x1.20dd750429b6dp-1) : far_erfcx_F64(a > 28.0 ? 28.0 : a); /* 1 / sqrt(pi) */
+    double c = a > 27.0 ? 27.0 : a;
+    bits64 high = {.f = c};
+    high.u &= 0xfffffffff8000000ULL;
+    double low = (c - high.f) * (c + high.f);
+    double shifted, r = exp_remainder_F64(high.f * high.f, &shifted) + low;
+    double power = times_power_of_two_F64(1.0 + reduced_expm1_F64(r), whole_F64(shifted));
+    double y = x < 0.0 ? 2.0 * power - far : far;
+    y = a < 0.5 ? power * (1.0 - near_erf_F64(x)) : y;
+    return x != x ? x : y;
+}
+/* The logarithm of the normal distribution's area up to x; far down that area underflows. */
+INLINE double m_log_ndtr_F64(double x) {
+    double scaled = x * 0x1.6a09e667f3bcdp-1;
+    double lower = m_log_F64(0.5 * m_erfcx_F64(-scaled)) - 0.5 * x * x;
+    double upper = m_log1p_F64(-0.5 * m_erfc_F64(scaled));
+    return x < -1.0 ? lower : upper;
 }
 INLINE double m_coarse_erf_F64(double x) { return m_erf_F64(x); }
 

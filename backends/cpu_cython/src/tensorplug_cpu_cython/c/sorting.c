@@ -120,6 +120,9 @@ static void sort_words(uint64_t *w, uint64_t *other, ptrdiff_t n, int low, ptrdi
 /* Of few elements it is counted for each how many come before it: by vectors, and without a branch on any. */
 enum { RANKED = VECTOR > 16 ? 128 : 64, MANY = 4 };
 
+/* Rows of still fewer are gone through several at a time. */
+enum { FEW = 16, BESIDE = 64 };
+
 #define RANKS(K)                                                                                       \
     typedef K K##_keys __attribute__((vector_size(VECTOR)));                                           \
     static void ranks_##K(const K *keys, K *ranks, ptrdiff_t n) {                                      \
@@ -158,7 +161,50 @@ RANKS(int64_t)
         }                                                                                              \
     }
 
+/* `width` rows of at most FEW from `first` on, beside each other: neighbours change places, one pass for each of the k
+   best, by vectors of rows. Equal elements never do. */
+#define BESIDE_ROWS(S, T, K, SIGN)                                                                     \
+    static void beside_##S(const tp_sort *o, ptrdiff_t first, ptrdiff_t width) {                       \
+        const ptrdiff_t n = o->n, k = o->k, after = o->after;                                          \
+        const K flip = (K)(o->descending ? ~SIGN : SIGN);                                              \
+        const T *starts[BESIDE];                                                                       \
+        ptrdiff_t to[BESIDE];                                                                          \
+        K keys[FEW][BESIDE], places[FEW][BESIDE];                                                      \
+        if (width < BESIDE) memset(keys, 0, sizeof(keys));                                             \
+        for (ptrdiff_t j = 0; j < width; j++) {                                                        \
+            const ptrdiff_t before = (first + j) / after, column = (first + j) % after;                \
+            starts[j] = (const T *)o->x + before * n * after + column;                                 \
+            to[j] = before * k * after + column;                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) keys[i][j] = (K)key_##S(starts[j][i * after]) ^ flip;    \
+        }                                                                                              \
+        for (ptrdiff_t i = 0; i < n; i++)                                                              \
+            for (ptrdiff_t j = 0; j < BESIDE; j++) places[i][j] = (K)i;                                \
+        for (ptrdiff_t done = 0; done < k; done++)                                                     \
+            for (ptrdiff_t i = n - 1; i > done; i--)                                                   \
+                for (ptrdiff_t j = 0; j < BESIDE; j++) {                                               \
+                    const K a = keys[i - 1][j], b = keys[i][j], p = places[i - 1][j], q = places[i][j];\
+                    const int turn = b < a;                                                            \
+                    keys[i - 1][j] = turn ? b : a;                                                     \
+                    keys[i][j] = turn ? a : b;                                                         \
+                    places[i - 1][j] = turn ? q : p;                                                   \
+                    places[i][j] = turn ? p : q;                                                       \
+                }                                                                                      \
+        for (ptrdiff_t j = 0; j < width; j++)                                                          \
+            for (ptrdiff_t i = 0; i < k; i++) {                                                        \
+                const ptrdiff_t place = (ptrdiff_t)places[i][j];                                       \
+                o->places[to[j] + i * after] = place;                                                  \
+                if (o->values) ((T *)o->values)[to[j] + i * after] = starts[j][place * after];         \
+            }                                                                                          \
+    }
+
 #define ALL_SHORT(S)                                                                                   \
+    if (o->n <= FEW && o->before * o->after >= BESIDE / 2) {                                           \
+        TP_PARALLEL(o->before * o->after, threads, begin, end, {                                       \
+            for (ptrdiff_t row = begin; row < end; row += BESIDE)                                      \
+                beside_##S(o, row, end - row < BESIDE ? end - row : BESIDE);                           \
+        });                                                                                            \
+        return 1;                                                                                      \
+    }                                                                                                  \
     if (o->n <= RANKED) {                                                                              \
         TP_PARALLEL(o->before * o->after, threads, begin, end, {                                       \
             for (ptrdiff_t row = begin; row < end; row++) short_##S(o, row);                           \
@@ -238,6 +284,7 @@ RANKS(int64_t)
 
 #define NARROW(S, T)                                                                                   \
     SHORT(S, T, int32_t, 0x80000000u)                                                                  \
+    BESIDE_ROWS(S, T, int32_t, 0x80000000u)                                                            \
     static int sort_##S(const tp_sort *o, int threads) {                                              \
         ALL_SHORT(S)                                                                                   \
         const T *x = o->x;                                                                             \
@@ -279,6 +326,7 @@ NARROW(BF16, uint16_t)
 /* Keys of 64 bits: the places are carried along. */
 #define WIDE(S, T)                                                                                     \
     SHORT(S, T, int64_t, 0x8000000000000000u)                                                          \
+    BESIDE_ROWS(S, T, int64_t, 0x8000000000000000u)                                                    \
     static int sort_##S(const tp_sort *o, int threads) {                                              \
         ALL_SHORT(S)                                                                                   \
         const T *x = o->x;                                                                             \

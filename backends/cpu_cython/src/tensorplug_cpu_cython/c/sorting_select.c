@@ -209,10 +209,58 @@ ROWS(BF16, uint16_t, int32_t, 1)
         memcpy(&number, &bits, sizeof number);                                                         \
         return number;                                                                                 \
     }                                                                                                  \
+    /* Where a quantile stands among the ordered elements of a row: between a rank and the next one, or at it. */\
+    typedef struct { ptrdiff_t rank; int between; T weight; } place_##S;                               \
+    static inline place_##S place_of_##S(const tp_quantiles *o, T level, ptrdiff_t numbers) {          \
+        const int way = o->interpolation;                                                              \
+        const ptrdiff_t last = o->ignore_nan ? (numbers ? numbers - 1 : 0) : o->n - 1;                 \
+        /* A NaN stands last: the place of a row that has one is there. */                             \
+        const T at = !o->ignore_nan && numbers < o->n ? (T)last : level * (T)last;                     \
+        const T down = way == TP_NEAREST ? rounded(at) : way == TP_HIGHER ? raised(at) : floored(at);  \
+        const ptrdiff_t rank = down < (T)last ? (ptrdiff_t)down : last;                                \
+        return (place_##S){rank, way != TP_NEAREST && down < at && rank < last,                        \
+                           way == TP_LINEAR ? at - down : way == TP_MIDPOINT && down != at ? (T)0.5 : 0};\
+    }                                                                                                  \
+    static inline T interpolated_##S(const tp_quantiles *o, T weight, K low, K high) {                 \
+        const T a = number_of_##S(low);                                                                \
+        if (o->interpolation != TP_LINEAR && o->interpolation != TP_MIDPOINT) return a;                \
+        const T b = number_of_##S(high);                                                               \
+        return weight < (T)0.5 ? a + weight * (b - a) : b + (weight - 1) * (b - a);                    \
+    }                                                                                                  \
+    /* `width` short rows from `first` on, sorted beside each other by vectors of rows. */             \
+    static void short_quantiles_##S(const tp_quantiles *o, ptrdiff_t first, ptrdiff_t width) {         \
+        const ptrdiff_t n = o->n;                                                                      \
+        const T *x = (const T *)o->x + first * n;                                                      \
+        K keys[SHORT][BESIDE], numbers[BESIDE] = {0};                                                  \
+        if (width < BESIDE) memset(keys, 0, sizeof(keys));                                             \
+        for (ptrdiff_t j = 0; j < width; j++)                                                          \
+            for (ptrdiff_t i = 0; i < n; i++) keys[i][j] = (K)(key_##S(x[j * n + i]) ^ SIGN_##K);      \
+        for (ptrdiff_t i = 0; i < n; i++)                                                              \
+            for (ptrdiff_t j = 0; j < BESIDE; j++) numbers[j] += keys[i][j] != NAN_##K;                \
+        for (ptrdiff_t done = 0; done < n; done++)                                                     \
+            for (ptrdiff_t i = n - 1; i > done; i--)                                                   \
+                for (ptrdiff_t j = 0; j < BESIDE; j++) {                                               \
+                    const K a = keys[i - 1][j], b = keys[i][j];                                        \
+                    keys[i - 1][j] = b < a ? b : a;                                                    \
+                    keys[i][j] = b < a ? a : b;                                                        \
+                }                                                                                      \
+        for (ptrdiff_t j = 0; j < width; j++)                                                          \
+            for (ptrdiff_t q = 0; q < o->count; q++) {                                                 \
+                const place_##S place = place_of_##S(o, ((const T *)o->levels)[q], (ptrdiff_t)numbers[j]);\
+                ((T *)o->out)[(first + j) * o->count + q] =                                            \
+                    interpolated_##S(o, place.weight, keys[place.rank][j], keys[place.rank + place.between][j]);\
+            }                                                                                          \
+    }                                                                                                  \
     static int quantiles_##S(const tp_quantiles *o, int threads) {                                     \
         const T *levels = o->levels;                                                                   \
         const ptrdiff_t n = o->n;                                                                      \
-        const int way = o->interpolation;                                                              \
+        if (n <= SHORT && o->rows >= BESIDE / 2) {                                                     \
+            TP_PARALLEL(o->rows, threads, begin, end, {                                                \
+                for (ptrdiff_t row = begin; row < end; row += BESIDE)                                  \
+                    short_quantiles_##S(o, row, end - row < BESIDE ? end - row : BESIDE);              \
+            });                                                                                        \
+            return 1;                                                                                  \
+        }                                                                                              \
         int failed = 0;                                                                                \
         TP_PARALLEL(o->rows, threads, begin, end, {                                                    \
             K *keys = malloc((size_t)room(n) * sizeof *keys);                                          \
@@ -221,30 +269,18 @@ ROWS(BF16, uint16_t, int32_t, 1)
             }                                                                                          \
             for (ptrdiff_t row = begin; keys && row < end; row++) {                                    \
                 const ptrdiff_t numbers = fill_##S(keys, (const T *)o->x + row * n, n, 1);             \
-                const ptrdiff_t last = o->ignore_nan ? (numbers ? numbers - 1 : 0) : n - 1;            \
                 for (ptrdiff_t q = 0; q < o->count; q++) {                                             \
-                    /* A NaN stands last: the place of a row that has one is there. */                 \
-                    const T at = !o->ignore_nan && numbers < n ? (T)last : levels[q] * (T)last;        \
-                    const T down = way == TP_NEAREST ? rounded(at) : way == TP_HIGHER ? raised(at) : floored(at); \
-                    const ptrdiff_t rank = down < (T)last ? (ptrdiff_t)down : last;                        \
-                    const int between = way != TP_NEAREST && down < at && rank < last;                 \
+                    const place_##S place = place_of_##S(o, levels[q], numbers);                       \
                     K low, high;                                                                       \
                     if (o->ordered) {                                                                  \
-                        low = keys[rank];                                                              \
-                        high = between ? keys[rank + 1] : low;                                         \
+                        low = keys[place.rank];                                                        \
+                        high = keys[place.rank + place.between];                                       \
                     } else {                                                                           \
                         ptrdiff_t of_equals;                                                           \
-                        low = select_##K(keys, keys + padded(n), n, rank, &of_equals);                 \
-                        high = between ? next_##K(keys, n, low, of_equals) : low;                      \
+                        low = select_##K(keys, keys + padded(n), n, place.rank, &of_equals);           \
+                        high = place.between ? next_##K(keys, n, low, of_equals) : low;                \
                     }                                                                                  \
-                    const T a = number_of_##S(low);                                                    \
-                    T found = a;                                                                       \
-                    if (way == TP_LINEAR || way == TP_MIDPOINT) {                                      \
-                        const T b = number_of_##S(high);                                               \
-                        const T weight = way == TP_LINEAR ? at - down : down != at ? (T)0.5 : 0;       \
-                        found = weight < (T)0.5 ? a + weight * (b - a) : b + (weight - 1) * (b - a);   \
-                    }                                                                                  \
-                    ((T *)o->out)[row * o->count + q] = found;                                         \
+                    ((T *)o->out)[row * o->count + q] = interpolated_##S(o, place.weight, low, high);  \
                 }                                                                                      \
             }                                                                                          \
             free(keys);                                                                                \

@@ -51,12 +51,13 @@ INLINE float m_erfinv_F32(float x) {
     return x != x ? x : copysignf(y, x);
 }
 
-/* One step of Halley's, whose error is the third power of the start's; near 1 by erfc, since 1 - a is exact. */
+/* One step of Halley's, whose error is the third power of the start's; near 1 by exp(y^2) erfc(y), since 1 - a is exact. */
 INLINE double m_erfinv_F64(double x) {
     double a = fabs(x);
     double y = erfinv_start_F64(a, -log_of_float((1.0 - a) * (1.0 + a)));
-    double gap = a < 0.53 ? near_erf_F64(y) - a : (1.0 - a) - far_erfc_F64(y);
-    gap *= 0x1.c5bf891b4ef6ap-1 * m_exp_F64(y * y); /* over the slope of erf */
+    double grown = m_exp_F64(y * y);
+    double gap = a < 0.53 ? (near_erf_F64(y) - a) * grown : (1.0 - a) * grown - far_erfcx_F64(y > 28.0 ? 28.0 : y);
+    gap *= 0x1.c5bf891b4ef6ap-1; /* over the slope of erf */
     y -= gap * (1.0 - y * gap);
     y = a == 1.0 ? (double)INFINITY : y;
     y = a > 1.0 ? (double)NAN : y;

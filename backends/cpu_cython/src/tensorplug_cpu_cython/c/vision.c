@@ -1,8 +1,14 @@
 #include "vision.h"
 
 #include <math.h>
+#include <string.h>
+
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 
 #include "parallel.h"
+#include "vectors.h"
 
 /* Positions are worked on in blocks, so that vectors run over them; each has up to 4 elements along a dimension. */
 enum { WIDTH = 64, ALONG = 4, TAPS = 16 };
@@ -13,6 +19,11 @@ enum { WIDTH = 64, ALONG = 4, TAPS = 16 };
 #define FLOOR floorf
 #define RINT rintf
 #define ABS fabsf
+#if defined(__AVX512F__)
+#define GATHER(to, from, at) _mm512_storeu_ps(to, _mm512_i32gather_ps(_mm512_loadu_si512(at), from, 4))
+#elif defined(__AVX2__)
+#define GATHER(to, from, at) _mm256_storeu_ps(to, _mm256_i32gather_ps(from, _mm256_loadu_si256((const void *)(at)), 4))
+#endif
 #include "vision_body.h"
 #undef T
 #undef INDEX
@@ -26,6 +37,12 @@ enum { WIDTH = 64, ALONG = 4, TAPS = 16 };
 #define FLOOR floor
 #define RINT rint
 #define ABS fabs
+#undef GATHER
+#if defined(__AVX512F__)
+#define GATHER(to, from, at) _mm512_storeu_pd(to, _mm512_i64gather_pd(_mm512_loadu_si512(at), from, 8))
+#elif defined(__AVX2__)
+#define GATHER(to, from, at) _mm256_storeu_pd(to, _mm256_i64gather_pd(from, _mm256_loadu_si256((const void *)(at)), 8))
+#endif
 #include "vision_body.h"
 
 const tp_vision LEVEL(tp_vision_table) = {

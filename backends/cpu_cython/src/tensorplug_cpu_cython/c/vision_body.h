@@ -7,10 +7,11 @@ typedef struct {
     int count;
 } OF(axis);
 
-/* The same of all dimensions together; slopes by dimension. */
+/* The same of all dimensions together; slopes by dimension. Where nothing is, `at` is 0 and `inside` as well. */
 typedef struct {
-    INDEX at[TAPS][WIDTH];
+    INDEX at[TAPS][WIDTH], inside[TAPS][WIDTH];
     T weight[TAPS][WIDTH], slope[3][TAPS][WIDTH];
+    int whole[TAPS]; /* whether all are inside */
     int count;
 } OF(taps);
 
@@ -47,27 +48,36 @@ static inline INDEX OF(place)(T at, ptrdiff_t size) {
     return inside ? (INDEX)(inside ? at : 0) : -1;
 }
 
-/* `grid` is that of the first position and this dimension; they are `step` apart. */
+/* `grid` is that of the first of n positions and this dimension; they are `step` apart. What a block has beyond them is
+   nowhere. */
 static void OF(along)(const tp_sampling *s, const T *grid, ptrdiff_t step, ptrdiff_t n, ptrdiff_t size, OF(axis) *o) {
     const T factor = (s->align ? (T)(size - 1) : (T)size) / 2;
     T x[WIDTH], scale[WIDTH];
+    if (step == 2)
+        for (ptrdiff_t j = 0; j < n; j++) x[j] = grid[j * 2];
+    else
+        for (ptrdiff_t j = 0; j < n; j++) x[j] = grid[j * step];
     for (ptrdiff_t j = 0; j < n; j++) {
-        const T given = grid[j * step];
+        const T given = x[j];
         x[j] = s->align ? (given + 1) / 2 * (T)(size - 1) : ((given + 1) * (T)size - 1) / 2;
         scale[j] = factor;
     }
+    for (ptrdiff_t j = n; j < WIDTH; j++) {
+        x[j] = NAN;
+        scale[j] = 0;
+    }
     if (s->padding != TP_ZEROS && s->mode != TP_CUBIC)
-        for (ptrdiff_t j = 0; j < n; j++) x[j] = OF(within)(x[j], size, s->padding, s->align, &scale[j]);
+        for (ptrdiff_t j = 0; j < WIDTH; j++) x[j] = OF(within)(x[j], size, s->padding, s->align, &scale[j]);
     if (s->mode == TP_NEAREST) {
         o->count = 1;
-        for (ptrdiff_t j = 0; j < n; j++) {
+        for (ptrdiff_t j = 0; j < WIDTH; j++) {
             o->at[0][j] = OF(place)(RINT(x[j]), size);
             o->weight[0][j] = 1;
             o->slope[0][j] = 0;
         }
     } else if (s->mode == TP_LINEAR) {
         o->count = 2;
-        for (ptrdiff_t j = 0; j < n; j++) {
+        for (ptrdiff_t j = 0; j < WIDTH; j++) {
             const T low = FLOOR(x[j]), rest = x[j] - low;
             o->at[0][j] = OF(place)(low, size);
             o->at[1][j] = OF(place)(low + 1, size);
@@ -78,7 +88,7 @@ static void OF(along)(const tp_sampling *s, const T *grid, ptrdiff_t step, ptrdi
         }
     } else {
         o->count = 4;
-        for (ptrdiff_t j = 0; j < n; j++) {
+        for (ptrdiff_t j = 0; j < WIDTH; j++) {
             const T low = FLOOR(x[j]), rest = x[j] - low;
             for (int k = 0; k < 4; k++) {
                 T unused = 0, at = low + (T)(k - 1);
@@ -97,62 +107,84 @@ static void OF(along)(const tp_sampling *s, const T *grid, ptrdiff_t step, ptrdi
     }
 }
 
+/* What positions are made of, of what they are along each dimension; `deep` where there are three. */
+static inline __attribute__((always_inline)) void OF(combine)(const tp_sampling *s, const OF(axis) *axes, int deep,
+                                                              int slopes, OF(taps) *o) {
+    const INDEX rows = (INDEX)s->sizes[1], columns = (INDEX)s->sizes[2];
+    o->count = 0;
+    for (int a = 0; a < (deep ? axes[0].count : 1); a++)
+        for (int b = 0; b < axes[1].count; b++)
+            for (int c = 0; c < axes[2].count; c++, o->count++) {
+                const int k = o->count;
+                const INDEX *z = axes[0].at[a], *y = axes[1].at[b], *x = axes[2].at[c];
+                const T *u = axes[0].weight[a], *v = axes[1].weight[b], *w = axes[2].weight[c];
+                INDEX least = 0;
+                for (ptrdiff_t j = 0; j < WIDTH; j++) {
+                    const INDEX any = deep ? z[j] | y[j] | x[j] : y[j] | x[j]; /* negative if one is */
+                    const INDEX flat = ((deep ? z[j] * rows : 0) + y[j]) * columns + x[j];
+                    o->inside[k][j] = any >= 0;
+                    o->at[k][j] = any < 0 ? 0 : flat;
+                    o->weight[k][j] = deep ? u[j] * v[j] * w[j] : v[j] * w[j];
+                    least = any < least ? any : least;
+                }
+                o->whole[k] = least == 0;
+                if (!slopes) continue;
+                const T *du = axes[0].slope[a], *dv = axes[1].slope[b], *dw = axes[2].slope[c];
+                for (ptrdiff_t j = 0; j < WIDTH; j++) {
+                    if (deep) o->slope[0][k][j] = du[j] * v[j] * w[j];
+                    o->slope[1][k][j] = deep ? u[j] * dv[j] * w[j] : dv[j] * w[j];
+                    o->slope[2][k][j] = deep ? u[j] * v[j] * dw[j] : v[j] * dw[j];
+                }
+            }
+}
+
 /* What `n` positions from `grid` on are made of. */
 static void OF(block)(const tp_sampling *s, const T *grid, ptrdiff_t n, int slopes, OF(taps) *o) {
     OF(axis) axes[3];
     for (int d = 0; d < s->dims; d++)
         OF(along)(s, grid + s->dims - 1 - d, s->dims, n, s->sizes[3 - s->dims + d], &axes[3 - s->dims + d]);
-    if (s->dims == 2) {
-        axes[0].count = 1;
-        for (ptrdiff_t j = 0; j < n; j++) {
-            axes[0].at[0][j] = 0;
-            axes[0].weight[0][j] = 1;
-            axes[0].slope[0][j] = 0;
-        }
-    }
-    o->count = 0;
-    for (int a = 0; a < axes[0].count; a++)
-        for (int b = 0; b < axes[1].count; b++)
-            for (int c = 0; c < axes[2].count; c++, o->count++) {
-                INDEX *at = o->at[o->count];
-                T *weight = o->weight[o->count];
-                const INDEX *z = axes[0].at[a], *y = axes[1].at[b], *x = axes[2].at[c];
-                const T *u = axes[0].weight[a], *v = axes[1].weight[b], *w = axes[2].weight[c];
-                for (ptrdiff_t j = 0; j < n; j++) {
-                    const INDEX flat = (INDEX)((z[j] * s->sizes[1] + y[j]) * s->sizes[2] + x[j]);
-                    at[j] = (z[j] | y[j] | x[j]) < 0 ? -1 : flat;
-                    weight[j] = u[j] * v[j] * w[j];
-                }
-                if (!slopes) continue;
-                const T *du = axes[0].slope[a], *dv = axes[1].slope[b], *dw = axes[2].slope[c];
-                for (ptrdiff_t j = 0; j < n; j++) {
-                    o->slope[0][o->count][j] = du[j] * v[j] * w[j];
-                    o->slope[1][o->count][j] = u[j] * dv[j] * w[j];
-                    o->slope[2][o->count][j] = u[j] * v[j] * dw[j];
-                }
-            }
+    if (s->dims == 3) OF(combine)(s, axes, 1, slopes, o);
+    else OF(combine)(s, axes, 0, slopes, o);
 }
 
-/* Add what `n` positions get of one of their elements. */
-static inline __attribute__((always_inline)) void OF(add_tap)(const T *image, const INDEX *at, const T *weight,
-                                                              ptrdiff_t n, T *total) {
-    for (ptrdiff_t j = 0; j < n; j++) {
-        const T value = image[at[j] < 0 ? 0 : at[j]];
-        total[j] += at[j] < 0 ? 0 : value * weight[j];
-    }
+/* The elements at places. Left to itself the compiler puts vectors together from single elements, which takes twice as
+   long as the instruction does. */
+static inline void OF(gather)(const T *restrict image, const INDEX *restrict at, T *restrict value) {
+#ifdef GATHER
+    enum { PER = VECTOR / sizeof(T) };
+    for (ptrdiff_t j = 0; j < WIDTH; j += PER) GATHER(value + j, image, at + j);
+#else
+    for (ptrdiff_t j = 0; j < WIDTH; j++) value[j] = image[at[j]];
+#endif
 }
 
-/* The same of the slopes of the coordinates along `dims` dimensions. */
-static inline __attribute__((always_inline)) void OF(add_slopes)(const T *image, const T *g, const OF(taps) *taps, int k,
-                                                                 int dims, ptrdiff_t n, T (*total)[WIDTH]) {
+/* Add what the positions of a block get of one of their elements. */
+static inline void OF(add_tap)(const T *restrict image, const OF(taps) *taps, int k, T *restrict total) {
+    T value[WIDTH];
+    OF(gather)(image, taps->at[k], value);
+    if (taps->whole[k])
+        for (ptrdiff_t j = 0; j < WIDTH; j++) total[j] += value[j] * taps->weight[k][j];
+    else
+        for (ptrdiff_t j = 0; j < WIDTH; j++) total[j] += taps->inside[k][j] ? value[j] * taps->weight[k][j] : 0;
+}
+
+/* Add to one of their elements what it gets of their gradients; and their products, of which slopes are made, if there
+   is room for them. */
+static inline void OF(add_gradients)(const T *restrict image, const T *restrict g, const OF(taps) *taps, int k,
+                                     T *restrict to, T *restrict products) {
+    T share[WIDTH];
     const INDEX *at = taps->at[k];
-    for (ptrdiff_t j = 0; j < n; j++) {
-        const T value = image[at[j] < 0 ? 0 : at[j]];
-        const T product = at[j] < 0 ? 0 : value * g[j];
-        if (dims == 3) total[0][j] += product * taps->slope[0][k][j];
-        total[1][j] += product * taps->slope[1][k][j];
-        total[2][j] += product * taps->slope[2][k][j];
+    for (ptrdiff_t j = 0; j < WIDTH; j++) share[j] = g[j] * taps->weight[k][j];
+    if (taps->whole[k]) {
+        for (ptrdiff_t j = 0; j < WIDTH; j++) to[at[j]] += share[j];
+    } else {
+        for (ptrdiff_t j = 0; j < WIDTH; j++)
+            if (taps->inside[k][j]) to[at[j]] += share[j];
     }
+    if (!products) return;
+    T value[WIDTH];
+    OF(gather)(image, at, value);
+    for (ptrdiff_t j = 0; j < WIDTH; j++) products[j] += taps->inside[k][j] ? value[j] * g[j] : 0;
 }
 
 static void OF(sample)(const tp_sampling *s, const void *image_, const void *grid_, void *result_) {
@@ -166,11 +198,9 @@ static void OF(sample)(const tp_sampling *s, const void *image_, const void *gri
             for (ptrdiff_t c = 0; c < s->channels; c++) {
                 const T *image = (const T *)image_ + (sample * s->channels + c) * plane;
                 T *o = (T *)result_ + (sample * s->channels + c) * s->positions + first;
-                for (ptrdiff_t j = 0; j < n; j++) o[j] = 0;
-                for (int k = 0; k < taps.count; k++) {
-                    if (n == WIDTH) OF(add_tap)(image, taps.at[k], taps.weight[k], WIDTH, o);
-                    else OF(add_tap)(image, taps.at[k], taps.weight[k], n, o);
-                }
+                T total[WIDTH] = {0};
+                for (int k = 0; k < taps.count; k++) OF(add_tap)(image, &taps, k, total);
+                memcpy(o, total, (size_t)n * sizeof *o);
             }
         }
     });
@@ -179,36 +209,32 @@ static void OF(sample)(const tp_sampling *s, const void *image_, const void *gri
 static void OF(gradient)(const tp_sampling *s, const void *g_, const void *image_, const void *grid_, void *g_image_,
                          void *g_grid_) {
     const ptrdiff_t plane = s->sizes[0] * s->sizes[1] * s->sizes[2];
+    const int slopes = s->mode != TP_NEAREST;
     /* A sample is one thread's alone, so that no two write to the same place. */
     TP_PARALLEL(s->batch, s->threads, begin, end, {
         OF(taps) taps;
+        T products[TAPS][WIDTH], g[WIDTH];
         for (ptrdiff_t sample = begin; sample < end; sample++)
             for (ptrdiff_t first = 0; first < s->positions; first += WIDTH) {
                 const ptrdiff_t n = s->positions - first < WIDTH ? s->positions - first : WIDTH;
                 const ptrdiff_t from = (sample * s->positions + first) * s->dims;
-                T total[3][WIDTH];
-                for (int d = 0; d < 3; d++)
-                    for (ptrdiff_t j = 0; j < n; j++) total[d][j] = 0;
-                OF(block)(s, (const T *)grid_ + from, n, 1, &taps);
+                OF(block)(s, (const T *)grid_ + from, n, slopes, &taps);
+                memset(products, 0, (size_t)taps.count * sizeof *products);
+                memset(g, 0, sizeof g);
                 for (ptrdiff_t c = 0; c < s->channels; c++) {
                     const ptrdiff_t channel = sample * s->channels + c;
-                    const T *image = (const T *)image_ + channel * plane;
-                    const T *g = (const T *)g_ + channel * s->positions + first;
-                    T *to = (T *)g_image_ + channel * plane;
-                    for (int k = 0; k < taps.count; k++) {
-                        const INDEX *at = taps.at[k];
-                        const T *weight = taps.weight[k];
-                        for (ptrdiff_t j = 0; j < n; j++)
-                            if (at[j] >= 0) to[at[j]] += g[j] * weight[j];
-                        if (s->mode == TP_NEAREST) continue;
-                        if (s->dims == 3) OF(add_slopes)(image, g, &taps, k, 3, n, total);
-                        else if (n == WIDTH) OF(add_slopes)(image, g, &taps, k, 2, WIDTH, total);
-                        else OF(add_slopes)(image, g, &taps, k, 2, n, total);
-                    }
+                    memcpy(g, (const T *)g_ + channel * s->positions + first, (size_t)n * sizeof *g);
+                    for (int k = 0; k < taps.count; k++)
+                        OF(add_gradients)((const T *)image_ + channel * plane, g, &taps, k,
+                                          (T *)g_image_ + channel * plane, slopes ? products[k] : NULL);
                 }
-                for (int d = 0; d < s->dims; d++)
-                    for (ptrdiff_t j = 0; j < n; j++)
-                        ((T *)g_grid_)[from + j * s->dims + s->dims - 1 - d] = total[3 - s->dims + d][j];
+                for (int d = 3 - s->dims; d < 3; d++) {
+                    T total[WIDTH] = {0};
+                    for (int k = 0; slopes && k < taps.count; k++)
+                        for (ptrdiff_t j = 0; j < WIDTH; j++)
+                            total[j] += taps.inside[k][j] ? products[k][j] * taps.slope[d][k][j] : 0;
+                    for (ptrdiff_t j = 0; j < n; j++) ((T *)g_grid_)[from + j * s->dims + 2 - d] = total[j];
+                }
             }
     });
 }

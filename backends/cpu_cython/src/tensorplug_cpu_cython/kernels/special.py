@@ -13,8 +13,6 @@ from ..pointwise_fused import Fused
 
 #: What they are called in SciPy.
 _OF_ONE = {
-    "special_erfcx": "erfcx",
-    "special_log_ndtr": "log_ndtr",
     "special_ndtri": "ndtri",
     "special_spherical_bessel_j0": "spherical_j0",
 }
@@ -29,6 +27,7 @@ def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     loops = {name: Fused(name).call for name in ("i0", "i0e", "i1", "i1e")}
     trigamma = Fused("trigamma").call
+    erfcx, log_ndtr = Fused("erfcx").call, Fused("log_ndtr").call
     for op, name in _OF_ONE.items():
         table.add(op, special.Function(name).of_one, dtypes=SINGLE_AND_DOUBLE)
     for op, name in _OF_TWO.items():
@@ -45,6 +44,14 @@ def build(table: KernelTable) -> None:
     def loops_or_below(input: Any, function: str) -> Any:
         loop = loops.get(function)
         return bessel_below(input, function) if loop is None else loop((input,))
+
+    @table.kernel(dtypes=SINGLE_AND_DOUBLE)
+    def special_erfcx(input: Any) -> Any:
+        return erfcx((input,))
+
+    @table.kernel(dtypes=SINGLE_AND_DOUBLE)
+    def special_log_ndtr(input: Any) -> Any:
+        return log_ndtr((input,))
 
     table.add(
         "orthogonal_polynomial", special.orthogonal_polynomial_kernel(), dtypes=SINGLE_AND_DOUBLE

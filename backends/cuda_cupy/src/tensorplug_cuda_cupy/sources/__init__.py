@@ -19,6 +19,7 @@ FOLDER = Path(__file__).parent
 OPTIONS = ("--std=c++17",)
 #: What each source includes beside the prelude and the reductions.
 HEADERS: Mapping[str, tuple[str, ...]] = {
+    "activation": ("activations",),
     "amp": ("batches",),
     "dropout": ("philox",),
     "optimizers": ("batches",),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tensorplug.plugin import FusionProgram
+from tensorplug.core.plugins.fusers import FusionProgram
 
 
 @dataclass(eq=False)
-class Group:
+class StepGroup:
     """Steps that could be one region.
 
     Attributes
@@ -37,14 +37,15 @@ class Group:
         ]
 
 
-def groups(
+def step_groups(
     program: FusionProgram,
     numbers: Iterable[int],
     joins: Callable[[int, int], bool],
     most_steps: int,
     most_arrays: int,
     constants: bool = True,
-) -> list[Group]:
+    siblings: bool = False,
+) -> list[StepGroup]:
     """Return steps in groups, as large as can be.
 
     Parameters
@@ -53,28 +54,52 @@ def groups(
     numbers : iterable of int
         The steps, in order.
     joins : callable
-        ``joins(place, number)`` says whether a step may be in one group with what makes its argument.
+        ``joins(place, number)`` says whether a step may be in one group with what makes its argument, or with
+        what takes it, too.
     most_steps, most_arrays : int
         How many steps a group may have, and how many arrays that go in or come out.
     constants : bool
         Whether constants count among these.
+    siblings : bool
+        Whether steps that take the same array are put together, too, so that it is read once.
+
+    Examples
+    --------
+    >>> from tensorplug.plugin import FusionStep, Operand
+    >>> def step(op, into, out):
+    ...     return FusionStep(op, None, (Operand(into),), (into,), (out,), False)
+    >>> program = FusionProgram(
+    ...     [step("exp", 0, 1), step("sum", 1, 2), step("neg", 1, 3)], [], frozenset({2, 3})
+    ... )
+    >>> (group,) = step_groups(program, [0, 2], lambda place, number: True, 8, 8)
+    >>> group.steps, group.inputs, group.outputs(program)
+    ({0, 2}, {0}, [1, 3])
     """
     before, after = _relations(program)
-    group_of: dict[int, Group] = {}
+    group_of: dict[int, StepGroup] = {}
+    users: dict[int, int] = {}  # by place: the last step that took an array
     for number in numbers:
         step = program.steps[number]
         assert step is not None
-        group = Group({number}, set(step.inputs), set(step.outputs), before[number], after[number])
+        group = StepGroup(
+            {number}, set(step.inputs), set(step.outputs), before[number], after[number]
+        )
         for place in step.inputs:
-            maker = program.maker(place)
-            other = None if maker is None else group_of.get(maker)
-            if other is None or other is group or not joins(place, number):
-                continue
-            joined = _joined(other, group)
-            if joined is not None and len(joined.steps) <= most_steps:
-                going_in = [p for p in joined.inputs if constants or not program.arrays[p].constant]
-                ends = len(going_in) + len(joined.outputs(program))
-                group = joined if ends <= most_arrays else group
+            neighbours = [program.maker(place)]
+            if siblings and users.get(place) in group_of and joins(place, users[place]):
+                neighbours.append(users[place])
+            users[place] = number
+            for neighbour in neighbours:
+                other = None if neighbour is None else group_of.get(neighbour)
+                if other is None or other is group or not joins(place, number):
+                    continue
+                joined = _joined(other, group)
+                if joined is not None and len(joined.steps) <= most_steps:
+                    going_in = [
+                        p for p in joined.inputs if constants or not program.arrays[p].constant
+                    ]
+                    ends = len(going_in) + len(joined.outputs(program))
+                    group = joined if ends <= most_arrays else group
         for member in group.steps:
             group_of[member] = group
     return list(dict.fromkeys(group_of.values()))
@@ -97,18 +122,24 @@ def _relations(program: FusionProgram) -> tuple[list[int], list[int]]:
     return before, after
 
 
-def _joined(group: Group, other: Group) -> Group | None:
+def _joined(group: StepGroup, other: StepGroup) -> StepGroup | None:
     """Return two groups as one, unless a step lies between them."""
     steps = group.steps | other.steps
     before, after = group.before | other.before, group.after | other.after
     if before & after & ~sum([1 << number for number in steps]):
         return None
     made = group.made | other.made
-    return Group(steps, (group.inputs | other.inputs) - made, made, before, after)
+    return StepGroup(steps, (group.inputs | other.inputs) - made, made, before, after)
 
 
 def is_dense(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    """Return whether elements lie without gaps, in whatever order of the dimensions."""
+    """Return whether elements lie without gaps, in whatever order of the dimensions.
+
+    Examples
+    --------
+    >>> is_dense((2, 3), (1, 2)), is_dense((2, 3), (4, 1))
+    (True, False)
+    """
     step = 1
     for size, stride in sorted(
         zip(shape, strides, strict=True), key=lambda pair: (pair[1], pair[0])
