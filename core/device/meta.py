@@ -13,7 +13,7 @@ from ..dispatch import op_registry
 from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.layers import note_layout
 from ..dispatch.op_registry import Op, Spec
-from ..tensor.base import new_tensor
+from ..tensor.base import TensorBase, new_tensor
 from ..tensor.layout import preserved_strides, strides_in_order
 from ..tensor.shapes import Shape, broadcast_shapes, contiguous_strides, view_strides
 from .device import META
@@ -129,6 +129,18 @@ def results(op: Op, spec: Spec, raw: list[Any]) -> Any:
             strides = preserved_strides(shape, raw[0].strides)
         arrays.append(MetaArray(shape, dtype, strides))
     return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+def lay_out(result: Any, values: Sequence[Any]) -> None:
+    """Give the new result of a pointwise op the strides that its operands lead to."""
+    shape = result._shape
+    if result._view is not None or any([value is result for value in values]):
+        return
+    arrays = [value._array for value in values if isinstance(value, TensorBase)]
+    if all([type(array) is MetaArray for array in arrays]):
+        strides = _combined(shape, arrays) or contiguous_strides(shape)
+        if strides != result._array.strides:
+            result._array = MetaArray(shape, result._array.dtype, strides)
 
 
 def _combined(shape: Shape, arrays: Sequence[MetaArray]) -> Shape | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..device.device import Device
 from ..device.dtypes import FLOATING, DType
+from ..device.meta import lay_out
 from ..tensor.base import TRACKED, TensorBase, bump_version, unset_tensor, wrap
 from . import contracts
 from .arguments import plain_arguments, reads_tensor
@@ -442,8 +443,12 @@ def _record(op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
 def _decomposed(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.canonical is None:
         args, kwargs = plain_arguments(op, args, kwargs)
-        return released(op.function(*args, **kwargs), args, kwargs)
-    return released(op.decompose(values), args, kwargs)
+        made = released(op.function(*args, **kwargs), args, kwargs)
+    else:
+        made = released(op.decompose(values), args, kwargs)
+    if op.elementwise and isinstance(made, TensorBase) and made._key.is_meta:
+        lay_out(made, values)  # as a kernel would, whatever the steps of the body
+    return made
 
 
 def _run_kernel(op: Op, values: tuple[Any, ...], key: DispatchKey) -> Any:

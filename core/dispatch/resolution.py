@@ -204,6 +204,8 @@ def _decomposed(op: Op, key: DispatchKey) -> Callable[..., Any]:
 
 
 def _tensors(value: Any, key: DispatchKey) -> Any:
+    if type(value) is not key.array_type and getattr(value, "shape", None) == ():
+        value = key.as_array(value)  # what the library has in place of a 0-d array
     if isinstance(value, key.array_type):
         return wrap(value, key.with_dtype(key.runtime.dtype(value)))
     if isinstance(value, (list, tuple)):

@@ -215,7 +215,7 @@ def cumprod_backward(grad: Tensor, input: Tensor, dim: int, output: Tensor) -> T
     # s, with both read from the end: s[i] = g[i] + factor[i] * s[i - 1]
     s = recurrence(_shifted(back, 1), grad.transpose(dim, -1).flip(-1)).flip(-1)
     before = _shifted(output.transpose(dim, -1)._conj(), 1, 1)
-    return (before * s).transpose(dim, -1)
+    return (before * s).transpose(dim, -1).contiguous()
 
 
 def _shifted(rows: Any, step: int, value: int = 0) -> Any:

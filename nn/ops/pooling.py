@@ -13,6 +13,7 @@ from tensorplug.core.ops import arange, full, scatter_add, zeros
 from tensorplug.core.tensor.creation import tensor
 from tensorplug.core.tensor.shapes import Shape
 
+from ._formats import formatted
 from .convolution.unfold import col2im, im2col, pad_zeros, unpad, window_view
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def max_pool(
         first = first.reshape([-1 if d == dim else 1 for d in range(len(kernel))])
         flat = flat + (first + along * dilation[dim]) * math.prod(size[dim + 1 :])
     values = input.flatten(2).gather(2, flat.flatten(2)).reshape(shape)
-    return values, flat
+    return formatted(values, input), formatted(flat, input)
 
 
 @composite(
@@ -180,7 +181,8 @@ def max_pool_backward(gradient: Tensor, indices: Tensor, shape: Shape) -> Tensor
     """
     n, c, *size = shape
     empty = zeros((n, c, math.prod(size)), dtype=gradient.dtype, device=gradient.device)
-    return scatter_add(empty, 2, indices.flatten(2), gradient.flatten(2)).reshape(shape)
+    found = scatter_add(empty, 2, indices.flatten(2), gradient.flatten(2)).reshape(shape)
+    return formatted(found, gradient)
 
 
 def _maxima(values: Any, indices: Any) -> Any:
@@ -223,7 +225,8 @@ def avg_pool(
     shape = input._shape[:2]
     total = columns.reshape(*shape, math.prod(kernel), math.prod(where))
     total = total.sum(2).reshape(*shape, *where)
-    return _divided(total, size, kernel, stride, padding, count_include_pad, divisor)
+    means = _divided(total, size, kernel, stride, padding, count_include_pad, divisor)
+    return formatted(means, input)
 
 
 @composite(
@@ -251,7 +254,8 @@ def avg_pool_backward(
     padded = col2im(columns, needed, kernel, (1,) * count, (0,) * count, stride)
     kept = tuple([min(s, n - p) for s, n, p in zip(size, needed, padding, strict=True)])
     inner = unpad(padded, padding, kept)
-    return pad_zeros(inner, (0,) * count, tuple([s - k for s, k in zip(size, kept, strict=True)]))
+    rest = tuple([s - k for s, k in zip(size, kept, strict=True)])
+    return formatted(pad_zeros(inner, (0,) * count, rest), g)
 
 
 def _divided(
@@ -305,6 +309,7 @@ def adaptive_avg_pool(input: Tensor, size: Shape) -> Tensor:
     -----
     Share i goes from floor(i * spatial / size) to ceil((i + 1) * spatial / size), so that widths differ.
     """
+    image = input
     for dim, wanted in enumerate(size, 2):  # a mean over a box is a mean of means
         index, counted, widths = _shares(input, dim, input._shape[dim], wanted)
         windows = input.index_select(dim, index.flatten())
@@ -312,7 +317,7 @@ def adaptive_avg_pool(input: Tensor, size: Shape) -> Tensor:
             *input._shape[:dim], wanted, index._shape[1], *input._shape[dim + 1 :]
         )
         input = windows.masked_fill(counted.logical_not(), 0.0).sum(dim + 1) / widths
-    return input
+    return formatted(input, image)
 
 
 @composite(shapes="gradient(N, C, *P)", rule=_check_adaptive_backward, method=False)
@@ -326,6 +331,7 @@ def adaptive_avg_pool_backward(gradient: Tensor, shape: Shape) -> Tensor:
     shape : tuple of int
         (N, C, *spatial), of the input.
     """
+    image = gradient
     for dim in range(2, len(shape)):
         before = gradient._shape
         index, counted, widths = _shares(gradient, dim, shape[dim], before[dim])
@@ -339,7 +345,7 @@ def adaptive_avg_pool_backward(gradient: Tensor, shape: Shape) -> Tensor:
             device=gradient.device,
         )
         gradient = empty.index_add(dim, index.flatten(), each)
-    return gradient
+    return formatted(gradient, image)
 
 
 def _shares(like: Any, dim: int, size: int, wanted: int) -> tuple[Any, Any, Any]:

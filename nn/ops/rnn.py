@@ -69,7 +69,7 @@ def lstm_cell(inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     hidden, state : Tensor
         (N, H).
     """
-    gates, own, cell = inputs
+    gates, own, cell = [t.contiguous() for t in inputs]  # results lie row by row
     i, f, g, o = (gates + own).chunk(4, 1)
     state = f.sigmoid() * cell + i.sigmoid() * g.tanh()
     return o.sigmoid() * state.tanh(), state
@@ -85,7 +85,7 @@ def lstm_cell_backward(
     g_hidden: Tensor, g_state: Tensor, inputs: Sequence[Tensor], state: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return the gradients of both parts of the gates, which are the same, and of the cell state."""
-    gates, own, cell = inputs
+    gates, own, cell = [t.contiguous() for t in inputs]  # results lie row by row
     i, f, g, o = (gates + own).chunk(4, 1)
     i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
     shown = state.tanh()
@@ -117,7 +117,7 @@ def gru_cell(inputs: Sequence[Tensor]) -> Tensor:
     Tensor
         (N, H).
     """
-    gates, own, hidden = inputs
+    gates, own, hidden = [t.contiguous() for t in inputs]
     r_in, z_in, n_in = gates.chunk(3, 1)
     r_own, z_own, n_own = own.chunk(3, 1)
     n = (n_in + (r_in + r_own).sigmoid() * n_own).tanh()
@@ -132,7 +132,7 @@ def gru_cell(inputs: Sequence[Tensor]) -> Tensor:
 )
 def gru_cell_backward(g: Tensor, inputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of the two parts of the gates, and of the state."""
-    gates, own, hidden = inputs
+    gates, own, hidden = [t.contiguous() for t in inputs]
     r_in, z_in, n_in = gates.chunk(3, 1)
     r_own, z_own, n_own = own.chunk(3, 1)
     r, z = (r_in + r_own).sigmoid(), (z_in + z_own).sigmoid()

@@ -23,8 +23,10 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         if not input.size:
             return xp.zeros(input.shape, input.dtype)
         if forward:
-            return xp.fft.fftn(input, axes=dim, norm=_FORWARD[normalization])
-        return xp.fft.ifftn(input, axes=dim, norm=_BACKWARD[normalization])
+            found = xp.fft.fftn(input, axes=dim, norm=_FORWARD[normalization])
+        else:
+            found = xp.fft.ifftn(input, axes=dim, norm=_BACKWARD[normalization])
+        return xp.ascontiguousarray(found)
 
     @table.kernel()
     def fft_r2c(input: Any, dim: Shape, normalization: int) -> Any:
@@ -32,7 +34,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
             shape = list(input.shape)
             shape[dim[-1]] = shape[dim[-1]] // 2 + 1
             return xp.zeros(shape, xp.result_type(input.dtype, xp.complex64))
-        return xp.fft.rfftn(input, axes=dim, norm=_FORWARD[normalization])
+        return xp.ascontiguousarray(xp.fft.rfftn(input, axes=dim, norm=_FORWARD[normalization]))
 
     @table.kernel()
     def fft_c2r(input: Any, dim: Shape, normalization: int, last: int) -> Any:
@@ -41,4 +43,6 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
             shape = list(input.shape)
             shape[dim[-1]] = last
             return xp.zeros(shape, input.real.dtype)
-        return xp.fft.irfftn(input, s=sizes, axes=dim, norm=_BACKWARD[normalization])
+        return xp.ascontiguousarray(
+            xp.fft.irfftn(input, s=sizes, axes=dim, norm=_BACKWARD[normalization])
+        )

@@ -23,40 +23,44 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     reduce_multiply = xp.multiply.reduce
     truth_type = namespace.native(uint8)
 
+    def in_rows(result: Any) -> Any:
+        """Return a result row by row; the library keeps the order of what it reduces."""
+        return xp.ascontiguousarray(result) if result.ndim > 1 else result
+
     @table.kernel()
     def sum(input: Any, dim: Shape, keepdim: bool) -> Any:
-        return reduce_add(input, dim, None, None, keepdim)
+        return in_rows(reduce_add(input, dim, None, None, keepdim))
 
     @table.kernel()
     def mean(input: Any, dim: Shape, keepdim: bool) -> Any:
         count = math.prod([input.shape[d] for d in dim])
-        total = reduce_add(input, dim, None, None, keepdim)
+        total = in_rows(reduce_add(input, dim, None, None, keepdim))
         # An empty mean is 0/0: a Python zero would raise, the array's own gives NaN.
         return total / (count or total.dtype.type(0))
 
     @table.kernel()
     def prod(input: Any, dim: Shape, keepdim: bool) -> Any:
-        return reduce_multiply(input, dim, None, None, keepdim)
+        return in_rows(reduce_multiply(input, dim, None, None, keepdim))
 
     # The library would widen these; who asks for a narrow sum gets one that wraps around.
     @table.kernel("sum", dtypes=NARROW)
     def sum_narrow(input: Any, dim: Shape, keepdim: bool) -> Any:
-        return reduce_add(input, dim, input.dtype, None, keepdim)
+        return in_rows(reduce_add(input, dim, input.dtype, None, keepdim))
 
     @table.kernel("prod", dtypes=NARROW)
     def prod_narrow(input: Any, dim: Shape, keepdim: bool) -> Any:
-        return reduce_multiply(input, dim, input.dtype, None, keepdim)
+        return in_rows(reduce_multiply(input, dim, input.dtype, None, keepdim))
 
     for function in (sum, mean, prod):
         table.add(function.__name__, namespace.through_float32(function), dtypes=halves)
 
     @table.kernel("any")
     def any_(input: Any, dim: Shape, keepdim: bool) -> Any:
-        return xp.any(input, axis=dim, keepdims=keepdim)
+        return in_rows(xp.any(input, axis=dim, keepdims=keepdim))
 
     @table.kernel("all")
     def all_(input: Any, dim: Shape, keepdim: bool) -> Any:
-        return xp.all(input, axis=dim, keepdims=keepdim)
+        return in_rows(xp.all(input, axis=dim, keepdims=keepdim))
 
     @table.kernel("any", dtypes=(uint8,))
     def any_uint8(input: Any, dim: Shape, keepdim: bool) -> Any:
@@ -68,11 +72,11 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     @table.kernel()
     def amax(input: Any, dim: Shape, keepdim: bool) -> Any:
-        return xp.max(input, axis=dim, keepdims=keepdim)
+        return in_rows(xp.max(input, axis=dim, keepdims=keepdim))
 
     @table.kernel()
     def amin(input: Any, dim: Shape, keepdim: bool) -> Any:
-        return xp.min(input, axis=dim, keepdims=keepdim)
+        return in_rows(xp.min(input, axis=dim, keepdims=keepdim))
 
     @table.kernel()
     def argmax(input: Any, dim: int | None, keepdim: bool) -> Any:

@@ -51,6 +51,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         peak = xp.max(input, axis=dim, keepdims=True)
         peak = xp.where(xp.isinf(peak), xp.zeros_like(peak), peak)
         total = xp.log(reduce_add(exp(input - peak), dim, None, None, True)) + peak
+        total = xp.ascontiguousarray(total) if total.ndim else total
         return total if keepdim else total.reshape(reduced_shape(input.shape, dim, False))
 
     for function in (softmax, log_softmax):

@@ -41,7 +41,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         take[dim] = slice(size - k, size) if largest else slice(0, k)
         if k == 0 or 4 * k > size:
             take[dim] = slice(0, k)
-            order = argsort(input, dim, largest)[tuple(take)]
+            order = xp.ascontiguousarray(argsort(input, dim, largest)[tuple(take)])
             return xp.take_along_axis(input, order, axis=dim), order
         # A partition finds the k best in linear time; only they are sorted.
         part = xp.argpartition(input, size - k if largest else k - 1, axis=dim)[tuple(take)]

@@ -321,7 +321,7 @@ def ormqr(
         return _reflect(columns, tau, other, reverse=not transpose, conj=transpose)
     # X Q = (Q^H X^H)^H
     product = _reflect(columns, tau, adjoint(other), reverse=transpose, conj=not transpose)
-    return adjoint(product)
+    return adjoint(product).contiguous()
 
 
 exact_out(linalg_cholesky_ex, linalg_cholesky, linalg_qr, qr, ormqr)

@@ -172,7 +172,7 @@ def linalg_lu_solve(
     else:
         Y = _solve_triangular(LU, matmul(transpose(P), B), False, True)
         X = _solve_triangular(LU, Y, True, False)
-    return X if left else adjoint_of(X)
+    return X if left else adjoint_of(X).contiguous()
 
 
 adjoint_of = adjoint

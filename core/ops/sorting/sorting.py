@@ -178,7 +178,7 @@ def topk(
     >>> tp.topk(tp.tensor([1, 4, 3, 2]), 2).values
     tensor([4, 3])
     """
-    indices = argsort(input, dim, largest).narrow(dim, 0, k)
+    indices = argsort(input, dim, largest).narrow(dim, 0, k).contiguous()
     return results.topk(input.gather(dim, indices), indices)
 
 
@@ -218,7 +218,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> res
     >>> tp.kthvalue(tp.tensor([5, 3, 4]), 2).values
     tensor(4)
     """
-    return results.kthvalue(*pick(input, dim, argsort(input, dim).narrow(dim, k - 1, 1), keepdim))
+    index = argsort(input, dim).narrow(dim, k - 1, 1).contiguous()
+    return results.kthvalue(*pick(input, dim, index, keepdim))
 
 
 def _median_indices(input: Tensor, dim: int, ignore_nan: bool) -> Tensor:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["i0"]
 
 
-@primitive("input, function", method=False)
+@primitive("input, function", method=False, elementwise=True)
 def bessel(input: Tensor, function: str) -> Spec:
     """Return one of the Bessel functions; what ``i0``, ``special.bessel_j0`` and the others call.
 

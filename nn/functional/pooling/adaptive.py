@@ -15,6 +15,7 @@ from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.shapes import Shape
 
 from ...ops import pooling as ops
+from ...ops._formats import formatted
 from .._common import batched_channels, check_room, unbatched
 
 __all__ = [
@@ -162,7 +163,7 @@ def _adaptive_max_pool(x: Any, wanted: Any) -> Any:
     n, c = x.shape[:2]
     indices = flat.reshape(n, c, math.prod(flat.shape[2:]))
     values = x.flatten(2).gather(2, indices).reshape(flat.shape)
-    return values, flat
+    return formatted(values, x), formatted(flat, x)
 
 
 def _gradient(both: Callable[..., Any]) -> Callable[..., Any]:

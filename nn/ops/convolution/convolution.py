@@ -17,6 +17,7 @@ from tensorplug.core.device.dtypes import bfloat16, float16, float32
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.tensor.shapes import Shape
 
+from .._formats import formatted
 from .unfold import col2im, pad_zeros, positions, window_view
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def convolution(
     output = (_rows_by_group(weight, groups) @ columns).reshape(o, n, *where)
     if bias is not None:
         output = output + bias.reshape(o, *[1] * (1 + len(where)))
-    return output.transpose(0, 1).contiguous()
+    return formatted(output.transpose(0, 1), input)
 
 
 @composite(
@@ -223,7 +224,8 @@ def convolution_input(
     where = gradient._shape[2:]
     columns = _rows_by_group(weight, groups).transpose(1, 2) @ _by_group(gradient, groups)
     columns = columns.reshape(c * groups * math.prod(kernel), n, math.prod(where))
-    return col2im(columns.transpose(0, 1), size, tuple(kernel), dilation, padding, stride)
+    found = col2im(columns.transpose(0, 1), size, tuple(kernel), dilation, padding, stride)
+    return formatted(found, gradient)
 
 
 @composite(

@@ -17,6 +17,8 @@ from tensorplug.core.ops.copying import copied
 from tensorplug.core.ops.indexing.indexing import basic_index, place
 from tensorplug.core.tensor.shapes import Shape, contiguous_strides
 
+from .._formats import formatted
+
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
 
@@ -121,7 +123,7 @@ def col2im(
     for flat in range(math.prod(kernel_size)):
         index = unravel(flat, kernel_size)
         result[(*outer, *strided(index, where, stride, dilation))] += windows[outer + index]
-    return unpad(result, padding, output_size)
+    return unpad(result, padding, output_size).contiguous()
 
 
 def unravel(flat: int, shape: Shape) -> Shape:
@@ -151,7 +153,8 @@ def pad_zeros(input: Any, padding: Shape, after: Shape | None = None) -> Any:
     shape = input._shape
     size = [a + s + b for a, s, b in zip(padding, shape[2:], after, strict=True)]
     inside = [slice(a, a + s) for a, s in zip(padding, shape[2:], strict=True)]
-    return place(input, (*shape[:2], *size), tuple([slice(0, n) for n in shape[:2]] + inside))
+    places = tuple([slice(0, n) for n in shape[:2]] + inside)
+    return formatted(place(input, (*shape[:2], *size), places), input)
 
 
 def unpad(input: Any, padding: Shape, size: Shape) -> Any:

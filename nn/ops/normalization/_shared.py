@@ -54,7 +54,7 @@ def rows_normalized(
     """
     if not input.numel():
         return input.clone()
-    rows = wide(input).reshape(-1, length)
+    rows = wide(input).contiguous().reshape(-1, length)
     if centred:
         rows = rows - rows.mean(1, True)
     rows = rows * ((rows * rows).mean(1, True) + eps).rsqrt()
@@ -78,11 +78,11 @@ def rows_backward(
     if not input.numel():
         none = nothing(input) if weight is None else weight * 0
         return g.clone(), none, none
-    p = wide(g)
+    p = wide(g).contiguous()
     if weight is not None:
         p = p.reshape(-1, weight.numel(), repeat)
     inner = p if weight is None else p * wide(weight).reshape(-1, 1)
-    inner, rows = inner.reshape(-1, length), wide(input).reshape(-1, length)
+    inner, rows = inner.reshape(-1, length), wide(input).contiguous().reshape(-1, length)
     if centred:
         rows = rows - rows.mean(1, True)
     rstd = ((rows * rows).mean(1, True) + eps).rsqrt()

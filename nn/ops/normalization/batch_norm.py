@@ -11,6 +11,7 @@ from tensorplug.core.dispatch.op import Delegated
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops.rules import check_tensor
 
+from .._formats import formatted
 from ._shared import HALVES, all_but_channels, along_channels, nothing, wide
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def native_batch_norm(
     mean, rstd : Tensor
         (C,), of the weight's dtype: the mean and 1 / sqrt(biased variance + eps).
     """
-    x = wide(input)
+    x = formatted(wide(input), input)
     dims, shape = all_but_channels(input), along_channels(input)
     mean = x.mean(dims, True)
     centred = x - mean
@@ -208,7 +209,7 @@ def native_batch_norm_backward(
     What was standardised is computed again from the input, so that nothing else of its size is saved.
     """
     dims, shape = all_but_channels(input), along_channels(input)
-    g, x = wide(g_output), wide(input)
+    g, x = [formatted(wide(t), input) for t in (g_output, input)]
     to_mean, to_rstd, middle, scale = [wide(t).reshape(shape) for t in (g_mean, g_rstd, mean, rstd)]
     output = (x - middle) * scale
     inner = g if weight is None else g * wide(weight).reshape(shape)
@@ -250,7 +251,9 @@ def batch_norm_inference(
     scale = (wide(running_var) + eps).rsqrt()
     if weight is not None:
         scale = scale * wide(weight)
-    output = (wide(input) - wide(running_mean).reshape(shape)) * scale.reshape(shape)
+    output = (formatted(wide(input), input) - wide(running_mean).reshape(shape)) * scale.reshape(
+        shape
+    )
     if bias is not None:
         output = output + wide(bias).reshape(shape)
     return output.to(input.dtype)
@@ -267,7 +270,7 @@ def batch_norm_inference_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of :func:`batch_norm_inference`'s images, weight and bias."""
     dims, shape = all_but_channels(input), along_channels(input)
-    p, x = wide(g), wide(input)
+    p, x = [formatted(wide(t), input) for t in (g, input)]
     rstd = (wide(variance) + eps).rsqrt()
     g_input = p * (rstd * wide(weight)).reshape(shape)
     g_weight = (p * (x - wide(mean).reshape(shape))).sum(dims) * rstd

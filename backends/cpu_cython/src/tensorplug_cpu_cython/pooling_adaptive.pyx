@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 from .allocator cimport new_array, plain_array
+from .layouts cimport CHANNELS_LAST, laid_out, layout_of
 from .types cimport TP_F64, TP_I64, descriptors, type_of
 
 np.import_array()
@@ -141,8 +142,24 @@ cdef pooled(np.ndarray image, tuple output_size, tuple kernel_size, np.ndarray s
 
 
 def adaptive_max_pool(input, tuple output_size):
-    """Return the maxima of windows that divide images evenly, and their places in the flattened image."""
-    return pooled(plain_array(input), output_size, (), None)
+    """Return the maxima of windows that divide images evenly, and their places in the flattened image.
+
+    Channels last where the input is.
+    """
+    cdef np.ndarray image = plain_array(input)
+    found = pooled(image, output_size, (), None)
+    if layout_of(image) != CHANNELS_LAST:
+        return found
+    values, places = found
+    return channels_last(values), channels_last(places)
+
+
+cdef np.ndarray channels_last(np.ndarray array):
+    cdef np.ndarray result = laid_out(
+        array.dtype, np.PyArray_NDIM(array), np.PyArray_DIMS(array), CHANNELS_LAST
+    )
+    result[...] = array
+    return result
 
 
 def fractional_max_pool(input, tuple kernel_size, tuple output_size, samples):

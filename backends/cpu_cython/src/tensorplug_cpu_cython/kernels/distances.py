@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorplug.plugin import KernelTable
 
 from .. import distances
@@ -24,7 +26,7 @@ def minkowski_dist(x1: Any, x2: Any, p: float) -> Any:
 def minkowski_dist_backward(g: Any, x1: Any, x2: Any, p: float, result: Any) -> tuple[Any, Any]:
     """Return the gradients of both."""
     of_rows, of_columns = distances.pairs_backward(g, x1, x2, p, result, False)
-    return of_rows, of_columns.swapaxes(-1, -2)
+    return of_rows, np.ascontiguousarray(of_columns.swapaxes(-1, -2))
 
 
 def pdist(input: Any, p: float) -> Any:

@@ -17,6 +17,8 @@ import numpy as np
 from tensorplug.plugin import KernelTable, Shape, dtype_named
 from tensorplug.plugin.array_kernels import ArrayNamespace
 
+from ._formats import laid_out
+
 Array = np.ndarray[Any, Any]
 Indexed = Any  # an array that takes tuples of slices and ints, which NumPy's types don't let in
 
@@ -63,7 +65,7 @@ def convolution(
                 target[...] = product.swapaxes(0, 1)
     if bias is not None:
         output += bias.reshape(-1, *[1] * len(where))
-    return output
+    return laid_out(output, input)
 
 
 def convolution_input(
@@ -84,7 +86,8 @@ def convolution_input(
         turned = np.flip(weight, tuple(range(2, weight.ndim)))
         swapped = turned.reshape(groups, o // groups, *weight.shape[1:]).swapaxes(1, 2)
         swapped = swapped.reshape(c, o // groups, *kernel)
-        return convolution(gradient, swapped, None, stride, rest, dilation, groups)
+        found = convolution(gradient, swapped, None, stride, rest, dilation, groups)
+        return laid_out(found, gradient)
     where = gradient.shape[2:]
     wide = [s + 2 * p for s, p in zip(size, padding, strict=True)]
     padded: Indexed = np.zeros((n, c, *wide), gradient.dtype)
@@ -103,7 +106,7 @@ def convolution_input(
             for place in places:
                 windows[sample][place] += columns[place]
     inside = tuple([slice(p, p + s) for p, s in zip(padding, size, strict=True)])
-    return np.ascontiguousarray(padded[(..., *inside)])
+    return laid_out(padded[(..., *inside)], gradient)
 
 
 def convolution_weight(

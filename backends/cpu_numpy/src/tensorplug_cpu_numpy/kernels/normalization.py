@@ -11,6 +11,8 @@ import numpy as np
 from tensorplug.plugin import KernelTable, Shape, dtype_named
 from tensorplug.plugin.array_kernels import ArrayNamespace
 
+from ._formats import laid_out
+
 Array = np.ndarray[Any, Any]
 _add: Any = np.add.reduce
 
@@ -111,7 +113,7 @@ def _rows(
     """Return runs of `length` elements over their root mean square, times weights, plus biases."""
     if not input.size:
         return input.copy()
-    rows = input.reshape(-1, length)
+    rows = np.ascontiguousarray(input).reshape(-1, length)
     divisor = input.dtype.type(length)
     if centred:
         rows = _centred(rows)
@@ -140,6 +142,7 @@ def _backward(
         none = np.zeros(0 if weight is None else weight.shape, input.dtype)
         return g.copy(), none, none.copy()
     divisor = input.dtype.type(length)
+    g, input = np.ascontiguousarray(g), np.ascontiguousarray(input)
     p = g if weight is None else g.reshape(-1, weight.size, repeat)
     inner = (p if weight is None else p * weight.reshape(-1, 1)).reshape(-1, length)
     rows = input.reshape(-1, length)
@@ -171,6 +174,7 @@ def native_batch_norm(
 ) -> tuple[Array, Array, Array]:
     """Return the input standardised per channel, the means, and one over the deviations."""
     dims, shape, count = _channels(input)
+    input = laid_out(input, input)
     mean = _add(input, dims, None, None, True) / count
     output = input - mean
     rstd = _add(output * output, dims, None, None, True) / count
@@ -194,6 +198,7 @@ def native_batch_norm_backward(
 ) -> tuple[Array, Array, Array]:
     """Return the gradients of input, weight and bias; the last two are empty without a weight."""
     dims, shape, count = _channels(input)
+    g_output, input = laid_out(g_output, input), laid_out(input, input)
     scale = rstd.reshape(shape)
     output = (input - mean.reshape(shape)) * scale
     inner = g_output if weight is None else g_output * weight.reshape(shape)

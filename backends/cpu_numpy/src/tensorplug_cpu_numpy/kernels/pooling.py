@@ -12,6 +12,8 @@ import numpy as np
 from tensorplug.plugin import KernelTable, Shape, dtype_named
 from tensorplug.plugin.array_kernels import ArrayNamespace
 
+from ._formats import laid_out
+
 Array = np.ndarray[Any, Any]
 
 
@@ -92,10 +94,8 @@ def max_pool(
     index = _flat_places(size, kernel, stride, padding, dilation, where, which)
     shape = (*input.shape[:2], *where)
     back = (best.ndim - 1, *range(best.ndim - 1))
-    return (
-        np.ascontiguousarray(best.transpose(back)).reshape(shape),
-        np.ascontiguousarray(index.transpose(back)).reshape(shape),
-    )
+    found = [np.ascontiguousarray(array.transpose(back)).reshape(shape) for array in (best, index)]
+    return laid_out(found[0], input), laid_out(found[1], input)
 
 
 def _lowest(dtype: Any) -> Any:
@@ -136,7 +136,7 @@ def max_pool_backward(gradient: Array, indices: Array, shape: Shape) -> Array:
     flat = (indices.reshape(n * c, math.prod(indices.shape[2:])) + starts).reshape(-1)
     if gradient.dtype == np.float64 and gradient.size:
         total = np.bincount(flat, weights=gradient.reshape(-1), minlength=n * c * count)
-        return total.reshape(shape)
+        return laid_out(total.reshape(shape), gradient)
     result = np.zeros(n * c * count, gradient.dtype)
     np.add.at(result, flat, gradient.reshape(-1))
-    return result.reshape(shape)
+    return laid_out(result.reshape(shape), gradient)

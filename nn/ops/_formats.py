@@ -1,0 +1,24 @@
+"""In which order of memory the results of layers for images are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensorplug.core.tensor.layout import is_dense
+from tensorplug.core.tensor.shapes import Shape
+
+
+def channels_last(shape: Shape, strides: Shape) -> bool:
+    """Return whether (N, C, *spatial) lies in memory with the channels of a place beside each other."""
+    dims = [dim for dim in (0, *range(2, len(shape)), 1) if shape[dim] != 1]
+    steps = [strides[dim] for dim in dims]
+    in_rows = dims == sorted(dims)
+    return not in_rows and steps == sorted(steps, reverse=True) and is_dense(shape, strides)
+
+
+def formatted(result: Any, image: Any) -> Any:
+    """Return a result channels last if an image is, else row by row."""
+    if not channels_last(image._shape, tuple(image.stride())):
+        return result.contiguous()
+    last = len(result._shape) - 1
+    return result.movedim(1, last).contiguous().movedim(last, 1)
