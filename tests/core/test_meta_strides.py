@@ -20,6 +20,7 @@ _LIBRARY = "as the array library's function leaves it"
 #: Ops whose results on meta lie in another way than some backend's, and why.
 OTHER = {
     "conv_tbc": "what its transposed views come to",
+    "lerp": "without a kernel of its own the steps of the body tell",
     "fill": "what is copied in has the order of memory of a new tensor, on meta that of the old one",
     "native_dropout_backward": _ROWS,
     "normalize": _ROWS,
