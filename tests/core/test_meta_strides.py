@@ -94,6 +94,7 @@ def kernels_of():
     ]
 
 
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
 @pytest.mark.parametrize("plugin", kernels_of())
 @pytest.mark.parametrize("start", range(PARTS))
 def test_strides_on_meta(start, plugin):
