@@ -21,6 +21,7 @@ _LIBRARY = "as the array library's function leaves it"
 #: Ops whose results on meta lie in another way than some backend's, and why.
 OTHER = {
     "conv_tbc": "what its transposed views come to",
+    "angle": "where a kernel passes real numbers on to the body, as the steps of that lead",
     "fill": "what is copied in has the order of memory of a new tensor, on meta that of the old one",
     "native_dropout_backward": _ROWS,
     "normalize": _ROWS,
