@@ -447,7 +447,8 @@ def _decomposed(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, An
     else:
         made = released(op.decompose(values), args, kwargs)
     if op.elementwise and isinstance(made, TensorBase) and made._key.is_meta:
-        lay_out(made, values)  # as a kernel would, whatever the steps of the body
+        # As a kernel would, whatever the steps of the body.
+        lay_out(made, args if values is None else values)
     return made
 
 
