@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from ..device.dtypes import COMPLEX, INTEGER, DType, Number, iinfo, result_dtype
+from ..device.dtypes import COMPLEX, FLOATING, INTEGER, DType, Number, iinfo, result_dtype
+from ..device.scalars import fitting
 from ..dispatch import out_variants
 from ..dispatch.op_registry import Delegated, Spec, composite, handle, in_place, primitive
 from ..tensor.base import TensorBase
@@ -129,6 +130,10 @@ def _canonical_clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     if max is None:
         return Delegated.to(clamp_min, input, min)
     dtype = input._key.dtype
+    if dtype.category == FLOATING:
+        for bound in (min, max):
+            if isinstance(bound, (int, float)):
+                fitting(bound, dtype)
     if dtype.category != INTEGER or _fit(dtype, min, max):
         return input, min, max
     return Delegated.to(_clamp_steps, input, min, max)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import pytest
+
 import tensorplug as tp
 
 NAN = math.nan
@@ -19,3 +21,23 @@ def test_clamp() -> None:
     assert tp.clamp(tp.tensor([1, 5]), 2, 3.5).tolist() == [2.0, 3.5]
     assert x.clip is not None
     assert tp.tensor([1.0, 9.0]).clamp_(max=2).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("dtype", [tp.float16, tp.bfloat16, tp.float32])
+def test_bounds_beyond_the_dtype_are_refused(dtype: tp.dtype) -> None:
+    x = tp.ones(2, dtype=dtype)
+    beyond = 1e300
+    for min, max in (
+        (beyond, None),
+        (None, -beyond),
+        (0.0, beyond),
+        (-beyond, 0.0),
+        (beyond, beyond),
+    ):
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="without overflow"):
+                tp.clamp(x, min, max)
+            with pytest.raises(RuntimeError, match="without overflow"):
+                x.clamp_(min, max)
+    assert x.tolist() == [1.0, 1.0]
+    assert tp.clamp(x, -tp.inf, tp.inf).tolist() == [1.0, 1.0]

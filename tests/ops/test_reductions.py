@@ -258,3 +258,9 @@ def test_extrema_and_orders_against_numpy(array: Any, data: Any) -> None:
         np.testing.assert_array_equal(values.numpy(), np.min(array, dim))
         np.testing.assert_array_equal(indices.numpy(), np.argmin(array, dim))
     np.testing.assert_array_equal(x.cummax(dim)[0].numpy(), np.maximum.accumulate(array, dim))
+
+
+@pytest.mark.parametrize("dtype", [tp.float16, tp.bfloat16, tp.float32, tp.float64])
+def test_nanmean_of_nothing(dtype: tp.dtype) -> None:
+    assert tp.nanmean(tp.zeros(0, dtype=dtype)).isnan()
+    assert tp.nanmean(tp.zeros(2, 0, dtype=dtype), 1).isnan().all()

@@ -126,7 +126,7 @@ cdef class Reduction:
             to = TP_I64
         function = kernels.reduce[self.kind][number] if number >= 0 else NULL
         if function == NULL or not total:
-            return self.fallback(input, dim, keepdim)
+            return numpy.asarray(self.fallback(input, dim, keepdim))
         for i in range(dims):
             is_reduced[i] = False
         if isinstance(dim, tuple):
@@ -158,7 +158,7 @@ cdef class Reduction:
                 merge(array, kept_dims, kept, form.kept, form.kept_strides) == 3
                 or merge(array, reduced_dims, reduced, form.reduced, form.reduced_strides) == 3
             ):
-                return self.fallback(input, dim, keepdim)
+                return numpy.asarray(self.fallback(input, dim, keepdim))
         # The order of what is reduced is free: put what lies closest together last.
         if abs(form.reduced_strides[0]) < abs(form.reduced_strides[1]) and form.reduced[0] > 1:
             form.reduced[0], form.reduced[1] = form.reduced[1], form.reduced[0]
@@ -277,7 +277,7 @@ cdef class ArgExtreme:
             return self.call(pointwise.cast(array, descriptors[TP_F32]), dim, keepdim)
         function = kernels.arg[self.kind][number] if number >= 0 else NULL
         if function == NULL or not total:
-            return self.fallback(input, dim, keepdim)
+            return numpy.asarray(self.fallback(input, dim, keepdim))
         if not np.PyArray_IS_C_CONTIGUOUS(array):
             array = pointwise.clone(array)
         if dim is not None and dims:
