@@ -75,7 +75,12 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
     result = cached.result
     if result is None:
         if cached.function is not None:
-            return released(cached.function(*cached.fill(args)), args, kwargs)
+            made = cached.function(*cached.fill(args))
+            if isinstance(made, TensorBase):  # as `released` does, without a call
+                output = made
+                if output._view is None:
+                    return output
+            return released(made, args, kwargs)
         spec = Spec.__new__(Spec)
         spec.values = tuple(cached.fill(args))
         spec.key = cached.key

@@ -76,7 +76,12 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
         filled = cached.template.copy()
         for number, slot in enumerate(cached.slots):
             filled[slot] = given[cached.arg_indices[number]]
-        return released(cached.function(*filled), args, kwargs)
+        made = cached.function(*filled)
+        if isinstance(made, TensorBase):  # as `released` does, without a call
+            output = made
+            if output._view is None:
+                return output
+        return released(made, args, kwargs)
     tracked = False
     if not dispatch_state.grad_disabled or dispatch_state.gradient.enabled():
         for position in cached.arg_indices:

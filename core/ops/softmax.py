@@ -11,7 +11,7 @@ from ..dispatch.out_variants import exact_out
 from ..tensor.shapes import Shape, normalize_dim, normalize_dims
 from .arithmetic.division import div
 from .arithmetic.pointwise import sub
-from .copying import clone, contiguous
+from .copying import clone
 from .reductions.reductions import amax, sum
 from .rules import cast, check_tensor, to_floating
 
@@ -65,7 +65,6 @@ def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     tensor([[0.5000, 0.5000],
             [1.0000, 0.0000]])
     """
-    input = contiguous(input)  # results lie row by row, as torch's
     powers = sub(input, amax(input, dim, True)).exp() if input.numel() else input.clone()
     return div(powers, sum(powers, dim, True))
 
@@ -95,7 +94,6 @@ def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     """
     if not input.numel():
         return input.clone()
-    input = contiguous(input)
     shifted = sub(input, amax(input, dim, True))
     return sub(shifted, sum(shifted.exp(), dim, True).log())
 
@@ -103,15 +101,14 @@ def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
 @composite(method=False)
 def softmax_backward(g: Tensor, result: Tensor, dim: int) -> Tensor:
     """Return the gradient of softmax's input, from that of its result and the result."""
-    weighted = contiguous(g) * contiguous(result)
-    return sub(weighted, contiguous(result) * sum(weighted, dim, True))
+    weighted = g * result
+    return sub(weighted, result * sum(weighted, dim, True))
 
 
 @composite(method=False)
 def log_softmax_backward(g: Tensor, result: Tensor, dim: int) -> Tensor:
     """Return the gradient of log_softmax's input, from that of its result and the result."""
-    g = contiguous(g)
-    return sub(g, contiguous(result).exp() * sum(g, dim, True))
+    return sub(g, result.exp() * sum(g, dim, True))
 
 
 @composite(method=False)

@@ -201,7 +201,8 @@ REFUSED = (RuntimeError, TypeError, IndexError, ValueError, NotImplementedError)
 def ours(name: str) -> Any:
     """Return the public function of an op, or None."""
     head, _, rest = name.partition("_")
-    for path in (name, f"{head}.{rest}", f"nn.functional.{name}"):
+    names = (f"nn.functional.{name}",) if name == "embedding_bag" else ()  # not the one of its step
+    for path in (*names, name, f"{head}.{rest}", f"nn.functional.{name}"):
         found = functools.reduce(lambda o, part: getattr(o, part, None), path.split("."), tp)
         if callable(found):
             return found
