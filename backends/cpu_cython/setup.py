@@ -215,4 +215,8 @@ def cythonized() -> list[Extension]:
     return built
 
 
-setup(ext_modules=cythonized(), cmdclass={"build_ext": BuildLevels})
+setup(
+    ext_modules=cythonized(),
+    cmdclass={"build_ext": BuildLevels},
+    options={"build_ext": {"parallel": os.cpu_count() or 1}},
+)
