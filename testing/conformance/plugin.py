@@ -139,6 +139,10 @@ def _case(*values: Any, id: str, reason: str | None = "") -> Any:
     return pytest.param(*values, id=id, marks=marks)
 
 
+#: It warns as torch's does, also where warnings are errors.
+_OF_RANGE = pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+
+
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     device = config.getoption("--device")
     kept, dropped = [], []
@@ -151,6 +155,7 @@ def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
             dropped.append(item)  # what ``--op`` leaves out
             continue
         kept.append(item)
+        item.add_marker(_OF_RANGE)
         needed = _NEEDS.get(_variant(item.function))
         if needed is not None and needed not in device_cases.runtime_of(device).capabilities:
             reason = f"the device declares no {needed}"

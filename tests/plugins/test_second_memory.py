@@ -67,18 +67,7 @@ def test_every_primitive_and_nothing_else_has_a_kernel(run):
 
 
 def test_a_sample_of_the_conformance_suite(run):
-    suite = [
-        "-m",
-        "pytest",
-        "-W",
-        "error",
-        "-W",
-        "ignore:torch.range is deprecated",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--tb=short",
-    ]
+    suite = ["-m", "pytest", "-W", "error", "-q", "-p", "no:cacheprovider", "--tb=short"]
     suite += ["--pyargs", "tensorplug.testing.conformance", "--device", "vault"]
     text = run(*suite, "--every", SAMPLE)
     found = re.search(r"(\d+) passed", text)
