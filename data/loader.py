@@ -9,10 +9,11 @@ from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
 from tensorplug.core.device.generator import Generator
+from tensorplug.core.processors import available_processors
 
 from .collate import default_collate, default_convert
 from .datasets import Dataset, IterableDataset
-from .fetching import EndOfStream, StreamLength, make_fetcher, processors
+from .fetching import EndOfStream, StreamLength, make_fetcher
 from .parallel import ParallelIterator
 from .pinning import pin
 from .samplers import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
@@ -280,7 +281,7 @@ def _check_workers(
     if timeout < 0:
         raise ValueError(f"timeout option should be non-negative, got {timeout}")
     if num_workers > 0:
-        available = processors()
+        available = available_processors()
         if num_workers > available:
             warnings.warn(
                 f"This DataLoader will create {num_workers} worker processes in total. Our suggested max "

@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
+from tensorplug.core.processors import available_processors
+
 __all__ = ["get_args_parser", "main", "parse_args", "run"]
 
 # After a polite signal, processes have so long to end.
@@ -105,7 +107,7 @@ def _processes(wish: str) -> int:
             return devices
         if wish in ("gpu", "xpu"):
             raise SystemExit(f"--nproc-per-node {wish}: there is no such device")
-        return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+        return available_processors()
     if not wish.isdecimal() or int(wish) < 1:
         raise SystemExit(f"--nproc-per-node: expected a number, auto, cpu or gpu, got {wish!r}")
     return int(wish)

@@ -8,6 +8,7 @@ from tensorplug.core import plugins
 from tensorplug.core.device import determinism
 from tensorplug.core.dispatch import fast_path
 from tensorplug.core.plugins.manager import device_listeners
+from tensorplug.core.processors import available_processors
 
 _deterministic = determinism.wanted
 _precision = ["highest"]
@@ -20,7 +21,7 @@ def _default_threads() -> int:
     wish = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     if wish.isdecimal() and int(wish):
         return int(wish)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return available_processors()
 
 
 _threads = [_default_threads()]

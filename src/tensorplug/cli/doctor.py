@@ -25,6 +25,7 @@ from tensorplug.core.plugins import (
 from tensorplug.core.plugins.discovery import Quarantined
 from tensorplug.core.plugins.entry_points import DISTRIBUTED, EXTENSION, Found
 from tensorplug.core.plugins.installation import install_command
+from tensorplug.core.processors import available_processors
 
 from . import devices
 from .output import heading, print_json, table
@@ -138,7 +139,7 @@ def _speed() -> list[dict[str, str]]:
         rows.append(("compiled kernels", "missing", install_command(f"{FAST_BACKEND}[onednn]")))
     rows += [(item.topic, item.state, item.fix) for _, item in manager.advice()]
     threads = tensorplug.get_num_threads()
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    cores = available_processors()
     fix = f"OMP_NUM_THREADS, or tp.set_num_threads({cores})" if threads < cores else ""
     rows.append(("threads", f"{threads} of {cores} processors", fix))
     return [dict(zip(("what", "state", "fix"), row, strict=True)) for row in rows]
