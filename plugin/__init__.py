@@ -84,7 +84,7 @@ from tensorplug.core.tensor.shared_memory import SharedMemory
 from .below import kernel_below
 from .dlpack import BitsOfBfloat16, as_bfloat16
 from .host_kernels import host_kernels
-from .regions import StepGroup, is_dense, step_groups
+from .regions import StepGroup, is_dense, pointwise_regions, step_groups
 from .strided import Layout, view_kernels, view_layout
 from .tables import KernelTable
 
@@ -170,6 +170,7 @@ __all__ = [
     "normalize_dims",
     "not_differentiable",
     "once_differentiable",
+    "pointwise_regions",
     "primitive",
     "primitive_tuple",
     "queues_differ",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 
-from tensorplug.core.plugins.fusers import FusionProgram
+from tensorplug.core.plugins.fusers import FusionProgram, Region
 
 
 @dataclass(eq=False)
@@ -103,6 +104,44 @@ def step_groups(
         for member in group.steps:
             group_of[member] = group
     return list(dict.fromkeys(group_of.values()))
+
+
+def pointwise_regions(
+    program: FusionProgram, numbers: Iterable[int], most_steps: int, most_arrays: int
+) -> Iterable[Region]:
+    """Return regions of pointwise steps: at least two each, whose results have one shape.
+
+    Parameters
+    ----------
+    program : FusionProgram
+    numbers : iterable of int
+        The pointwise steps, in order.
+    most_steps, most_arrays : int
+        How many steps a region may have, and how many arrays that go in or come out.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> from tensorplug.plugin import ArrayFacts, FusionStep, Operand
+    >>> def step(op, into, out):
+    ...     return FusionStep(op, None, (Operand(into),), (into,), (out,), False)
+    >>> facts = [ArrayFacts((4,), (1,), tp.float32, False)] * 3
+    >>> program = FusionProgram([step("exp", 0, 1), step("neg", 1, 2)], facts, frozenset({2}))
+    >>> list(pointwise_regions(program, [0, 1], 8, 8))
+    [Region(steps=(0, 1), gain=33.0)]
+    """
+    facts = program.arrays
+
+    def joins(place: int, number: int) -> bool:
+        step = program.steps[number]
+        assert step is not None
+        return facts[place].shape == facts[step.outputs[0]].shape
+
+    for group in step_groups(program, numbers, joins, most_steps, most_arrays, siblings=True):
+        if len(group.steps) > 1:
+            between = [facts[p] for p in group.made.difference(group.outputs(program))]
+            saved = sum([prod(array.shape) * array.dtype.itemsize for array in between])
+            yield Region(tuple(sorted(group.steps)), 2.0 * saved + 1.0)
 
 
 def _relations(program: FusionProgram) -> tuple[list[int], list[int]]:

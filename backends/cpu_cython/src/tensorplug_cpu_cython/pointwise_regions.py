@@ -8,7 +8,6 @@ run op by op, so the results are the same bit for bit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from tensorplug.plugin import (
     Operand,
     Region,
     is_dense,
-    step_groups,
+    pointwise_regions,
 )
 
 from . import pointwise
@@ -60,21 +59,10 @@ class PointwiseFuser(Fuser):
 
     def regions(self, program: FusionProgram) -> Iterable[Region]:
         """Return groups of at least two steps."""
-        facts = program.arrays
-
-        def joins(place: int, number: int) -> bool:
-            step = program.steps[number]
-            assert step is not None
-            return facts[place].shape == facts[step.outputs[0]].shape
-
         steps = [(number, program.steps[number]) for number in sorted(program.free)]
         numbers = [number for number, step in steps if step and is_loop(program, step)]
         # Numbers that are arguments take registers, too.
-        for group in step_groups(program, numbers, joins, CALLS, ARRAYS - 8, siblings=True):
-            if len(group.steps) > 1:
-                between = group.made.difference(group.outputs(program))
-                saved = sum([_bytes(program, place) for place in between])
-                yield Region(tuple(sorted(group.steps)), 2.0 * saved + 1.0)
+        return pointwise_regions(program, numbers, CALLS, ARRAYS - 8)
 
     def compile(
         self,
@@ -207,11 +195,6 @@ def _type(program: FusionProgram, array: Any) -> int | None:
     if isinstance(array, np.ndarray) and not array.ndim:
         return _TYPE_OF.get(array.dtype)
     return None
-
-
-def _bytes(program: FusionProgram, place: int) -> int:
-    facts = program.arrays[place]
-    return prod(facts.shape) * NATIVES[facts.dtype].itemsize
 
 
 def _order(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ from tensorplug.plugin import (
     broadcast_shapes,
     contiguous_strides,
     is_dense,
-    step_groups,
+    pointwise_regions,
 )
 
 from .. import sources
@@ -64,20 +64,10 @@ class PointwiseFuser(Fuser):
 
     def regions(self, program: FusionProgram) -> Iterable[Region]:
         """Return groups of at least two steps."""
-        facts = program.arrays
-        lines = {number: self._line(program, program.steps[number]) for number in program.free}
-
-        def joins(place: int, number: int) -> bool:
-            step: Any = program.steps[number]
-            return facts[place].shape == facts[step.outputs[0]].shape
-
-        numbers = [number for number in sorted(lines) if lines[number] is not None]
+        steps = [(number, program.steps[number]) for number in sorted(program.free)]
+        numbers = [number for number, step in steps if self._line(program, step) is not None]
         # Numbers that are arguments are arrays, too.
-        for group in step_groups(program, numbers, joins, _STEPS, _ARRAYS - 8, siblings=True):
-            if len(group.steps) > 1:
-                between = group.made.difference(group.outputs(program))
-                saved = sum([_bytes(facts[place]) for place in between])
-                yield Region(tuple(sorted(group.steps)), 2.0 * saved + 1.0)
+        return pointwise_regions(program, numbers, _STEPS, _ARRAYS - 8)
 
     def compile(
         self,
@@ -149,10 +139,6 @@ def _facts_of(array: Any) -> ArrayFacts:
     """Return the facts of a number on the device."""
     strides = tuple([step // array.itemsize for step in array.strides])
     return ArrayFacts(tuple(array.shape), strides, DTYPES[array.dtype], True)
-
-
-def _bytes(facts: ArrayFacts) -> int:
-    return prod(facts.shape) * NATIVES[facts.dtype].itemsize
 
 
 class _Fused:
