@@ -269,9 +269,8 @@ def _plan_of(op: Op, source: Any, result: Any, views: list[Any], together: Any) 
             return None
         other = None if made._key is shown._key else made._key
         plan = ViewPlan(primitive, values, shown._shape, made._shape, other)
-        if (
-            where != ANYWHERE and not number
-        ):  # the op asks more of memory than the view that it ends in
+        # The op may ask more of memory than the view that it ends in.
+        if where != ANYWHERE and not number:
             plan.where = max(plan.where, where)
         if plan.where == AT_START and not _lies(shown, AT_START):
             return None

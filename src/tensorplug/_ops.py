@@ -212,9 +212,8 @@ _ATEN = {
         size, stride, input.storage_offset()
     ),
     "_stack": lambda tensors, dim=0: _packet("aten", "stack")(tensors, dim),
-    "convolution": lambda *args: sys.modules["tensorplug"].convolution(
-        *args
-    ),  # not the op of that name
+    # Not the op of that name.
+    "convolution": lambda *args: sys.modules["tensorplug"].convolution(*args),
     "_to_dense": lambda input, _dtype=None, _masked_grad=None: input.to_dense(),
     "_unsafe_index": lambda input, indices: _packet("aten", "index")(input, indices),
     "_adaptive_avg_pool2d": lambda input, output_size: _packet("aten", "adaptive_avg_pool2d")(

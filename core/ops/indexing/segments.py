@@ -200,8 +200,7 @@ def segment_reduce(
         none = math.nan if initial is None else initial
         result = _WHERE.call(count == 0, none, result / count.clamp(min=1))
     elif initial is not None and not summed:
-        kept = (
-            result >= initial if way == "amax" else result <= initial
-        )  # not beside an initial nan
+        # Beside an initial nan nothing is kept.
+        kept = result >= initial if way == "amax" else result <= initial
         result = _WHERE.call(logical_or(kept, isnan(result)), result, initial)
     return cast(result, data.dtype)

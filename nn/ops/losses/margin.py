@@ -254,12 +254,9 @@ def multi_margin_loss_backward(
 def _canonical_multilabel_margin(input: Any, target: Any, reduction: str) -> tuple[Any, Any, str]:
     check_tensors("multilabel_margin_loss", input=input)
     check_reduction(reduction)
+    # One score, with or without a dimension.
     if input.ndim < 2 and target.ndim < 2 and input.numel() == target.numel() == 1:
-        return (
-            input,
-            target.reshape(input.shape),
-            reduction,
-        )  # one score, with or without a dimension
+        return input, target.reshape(input.shape), reduction
     if tuple(input.shape) != tuple(target.shape):
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"

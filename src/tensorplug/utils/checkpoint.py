@@ -202,9 +202,8 @@ class _Frame:
         self.early_stop = early_stop
         self.check = check
         self.debug = debug
-        self.complete = (
-            False  # whether the first run is over: a gradient may be asked for within it
-        )
+        # Whether the first run is over: a gradient may be asked for within it.
+        self.complete = False
         self.promises: list[weakref.ref[_Promise]] = []
         self.metadata: list[dict[str, Any]] = []
         self.found: weakref.WeakKeyDictionary[_Promise, Any] = weakref.WeakKeyDictionary()
