@@ -57,6 +57,7 @@ help:
 	@echo 'make world              run programs of torchvision, transformers, timm and others, without torch, and compare'
 	@echo '                        them with what torch gave (WORLD_ARGS="--sample": the quick ones; "timm --verbose";'
 	@echo '                        "--torch PYTHON": with the torch that this interpreter has; -renew writes figures anew)'
+	@echo 'make world-compiled     run models of these libraries under tp.compile beside eager (WORLD_ARGS=resnet18: some of them)'
 	@echo 'make bench [DEVICE=cpu] measure against torch, in an environment of its own'
 	@echo '                        (KERNELS="--threads 2" MODELS="--threads 2" BREADTH=: long rounds, networks at their'
 	@echo '                        published sizes; docs/performance.md tells more)'
@@ -196,7 +197,7 @@ world: $(WORLD)/.world
 
 # Models of its libraries under tp.compile, forward and gradients beside eager.
 world-compiled: $(WORLD)/.world
-	$(WORLD)/bin/python -m tensorplug.compat tests/world/compiled.py $(MODELS)
+	$(WORLD)/bin/python -m tensorplug.compat tests/world/compiled.py $(WORLD_ARGS)
 
 # In an environment that has torch, of 4 GB.
 world-renew: $(WORLD)/.world $(WORLD)-torch/.torch
