@@ -144,7 +144,7 @@ WINDOWS = [*itertools.product((1, 2, 3), (1, 2), (0, 1), (1, 2, 4), (False, True
 
 @pytest.mark.parametrize("whole", [False, True], ids=["kernel", "decomposition"])
 def test_windows_in_the_padding(whole):
-    """Where a window has nothing but padding, or what is as low, the value is torch's, and the place inside."""
+    """Where a window has padding alone, or what is as low, the value is torch's and the place inside."""
     torch = pytest.importorskip("torch", reason="torch is what is compared with")
     inf = float("inf")
     pool = get_op("max_pool").function if whole else get_op("max_pool").call
