@@ -138,6 +138,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> A
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
             "0 is not supported."
         )
+    if tangent_at(tangent, chosen) is not None:
+        raise RuntimeError(
+            "Setting a forward gradient that itself has a forward gradient at the same level 0 is not "
+            "supported; unpack_dual() it first."
+        )
     dual: Any = tensor.view_as(tensor)
     set_tangent(dual, chosen, tangent)
     return dual

@@ -384,9 +384,9 @@ def _attach(
         out._node = OutputNode(node, number)
         out._state = TRACKED
         if out._view is not None:
-            out._view.seen = views.base_of(
-                out._view
-            )._node  # the Function's node is its present one
+            # The Function's node is its present one.
+            out._view.seen = views.base_of(out._view)._node
+            out._view.unrecorded_in = ""
         if number:
             extra_of(out).output_nr = number
 

@@ -249,6 +249,8 @@ def grad(
         if value is None:
             if materialize_grads:
                 value = arithmetic.zeros(tensor._key, tensor._shape, False)
+                if create_graph and tensor._key.is_differentiable:
+                    value.requires_grad_()  # so that they can be differentiated once more
             elif not allow_unused:
                 raise RuntimeError(
                     "One of the differentiated Tensors appears to not have been used in the graph. Set "

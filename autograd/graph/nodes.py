@@ -299,8 +299,11 @@ class OpNode(Node):
         if isinstance(value, TensorBase):
             if version is not None and _version(value) != version:
                 raise self.modified(value, version)
-            if self.plan.saves[place][1] == OUTPUT and value._node is None:
-                return self.output(value, self.plan.saves[place][2])
+            _, origin, position = self.plan.saves[place]
+            if origin == OUTPUT and value._node is None:
+                return self.output(value, position)
+            if origin == ARGUMENT and not value._state and value is self.saved[place]:
+                self._refuse_detached(position)
         elif version is not None:
             for item, known in zip(value, version, strict=True):
                 if isinstance(item, TensorBase) and _version(item) != known:
@@ -317,6 +320,16 @@ class OpNode(Node):
             result._state = TRACKED
             result._node = self
         return result
+
+    def _refuse_detached(self, position: int) -> None:
+        """Refuse a saved argument without history if it had some when it was saved."""
+        for formula, edge in zip(self.plan.formulas, self.edges, strict=False):
+            if formula.positions == (position,) and isinstance(edge, Node):
+                raise RuntimeError(
+                    f"{self.name()}: Trying to use a saved tensor that has been detached in-place, i.e. with "
+                    ".detach_(). The gradient would leave out its history; use detach(), which leaves the "
+                    "tensor as it is"
+                )
 
     def modified(self, tensor: Any, version: int) -> RuntimeError:
         """Return the error for a saved tensor that was written to."""

@@ -239,17 +239,10 @@ class Recorder(GradientLayer):
         self, op: Op, source: Any, values: tuple[Any, ...], output: Any, plan: ViewPlan | None
     ) -> None:
         """Make a view, and record it if its source requires grad."""
-        enabled = True
-        if dispatch_state.grad_disabled:
-            if (
-                dispatch_state.inference
-                and recording.inference
-                and source._extra is not None
-                and source._extra.inference
-            ):
-                mark_inference(output)
-                return
-            enabled = recording_on()
+        if source._extra is not None and source._extra.inference:
+            mark_inference(output)  # no view, and no history, wherever it is made
+            return
+        enabled = not dispatch_state.grad_disabled or recording_on()
         rule: CompiledDerivative | None = op.derivative
         if rule is not None and not rule.formulas:
             return  # the same bytes as other numbers: only memory and version are shared
@@ -266,6 +259,10 @@ class Recorder(GradientLayer):
 
     def record_views(self, source: Any, outputs: Any, plans: ViewPlans) -> None:
         """Make several views of a source that requires grad, and record them as one node."""
+        if source._extra is not None and source._extra.inference:
+            for output in outputs:
+                mark_inference(output)
+            return
         for number, plan in enumerate(plans.views):
             note_view(plan.op, source, plan.values, outputs[number], False, plan)
         build_views(source, outputs, plans)
@@ -452,6 +449,8 @@ class Recorder(GradientLayer):
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         tensor._node = None
         tensor._state = 0
+        if tensor._tangents is not None:
+            tensor._tangents = None  # not cleared: nodes may share them
 
 
 def node_of(tensor: Any) -> Node:

@@ -410,6 +410,8 @@ def attach(node: OpNode, outputs: tuple[Any, ...]) -> None:
         if output._key.is_differentiable:
             output._node = node
             output._state = TRACKED
+            if output._view is not None:
+                output._view.unrecorded_in = ""  # its op's body alone was not recorded
 
 
 def attach_several(node: MultiNode, outputs: Any) -> None:
@@ -429,6 +431,8 @@ def attach_several(node: MultiNode, outputs: Any) -> None:
         front.number = index
         output._node = front
         output._state = TRACKED
+        if output._view is not None:
+            output._view.unrecorded_in = ""
         if index:
             extra_of(output).output_nr = index
     node.outputs = tuple(made)

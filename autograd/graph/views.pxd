@@ -1,14 +1,14 @@
 cimport cython
 
 from tensorplug.core.dispatch.call_cache cimport ViewPlan
-from tensorplug.core.tensor.base cimport TensorBase, bump_version, extra_of, new_tensor
+from tensorplug.core.tensor.base cimport TensorBase, bump_version, new_tensor
 
 from .nodes cimport Node
 
 
 @cython.freelist(64)
 cdef class View:
-    cdef public object base, steps, seen
+    cdef public object base, steps, seen, unrecorded_in
     cdef public bint recorded
 
 

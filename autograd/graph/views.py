@@ -14,11 +14,11 @@ from typing import Any
 from tensorplug.core.device.meta import MetaArray, view_of
 from tensorplug.core.dispatch import execution, op_registry
 from tensorplug.core.dispatch.call_cache import ViewPlan
-from tensorplug.core.dispatch.layers import gradient_off
+from tensorplug.core.dispatch.layers import gradient_off, recording
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.op_registry import Spec
 from tensorplug.core.dispatch.state import dispatch_state
-from tensorplug.core.tensor.base import TRACKED, VIEW, bump_version, extra_of, new_tensor
+from tensorplug.core.tensor.base import TRACKED, VIEW, bump_version, new_tensor
 
 from ..grad_mode import enable_grad
 from ..transforms.levels import run_spec
@@ -45,16 +45,19 @@ class View:
     seen : Node or None
         The base's node when the view's own was made.
     recorded : bool
-        Whether the view was made while recording.
+        Whether the view was made while recording, and alone.
+    unrecorded_in : {"", "no_grad", "inference_mode"}
+        The mode in which it, or a view that it shows, was made without recording.
     """
 
-    __slots__ = ("base", "recorded", "seen", "steps")
+    __slots__ = ("base", "recorded", "seen", "steps", "unrecorded_in")
 
     def __init__(self, base: Any, steps: Steps, recorded: bool) -> None:
         self.base = base
         self.steps = steps
         self.seen = base._node
         self.recorded = recorded
+        self.unrecorded_in = ""
 
     def replay(self, tensor: Any) -> Any:
         """Return the same view of another tensor."""
@@ -109,6 +112,7 @@ def note_view(
     """Attach a :class:`View` to the output of a view op."""
     outer = source._view
     view = View.__new__(View)
+    view.unrecorded_in = "" if recorded or not dispatch_state.grad_disabled else _mode()
     if outer is None:
         base = source
         view.steps = (None, op, values) if plan is None else plan.steps
@@ -120,12 +124,19 @@ def note_view(
         else:
             view.steps = (outer.steps, op, values)
         view.recorded = recorded and outer.recorded
+        if outer.unrecorded_in:
+            view.unrecorded_in = outer.unrecorded_in
     view.base = base
     view.seen = base._node
     output._view = view
-    if source._extra is not None and source._extra.inference:
-        extra_of(output).inference = True
     return view
+
+
+def _mode() -> str:
+    """Return the name of the mode in which this thread does not record, "" if it does."""
+    if recording.inference:
+        return "inference_mode"
+    return "" if recording.enabled else "no_grad"
 
 
 def _of_memory(values: tuple[Any, ...], base: Any) -> tuple[Any, ...]:
@@ -148,10 +159,11 @@ def refresh(tensor: Any) -> None:
     if view.seen is base._node:
         return
     before = tensor._node
+    if view.unrecorded_in and base._node is not None:
+        raise RuntimeError(_of_another_mode(tensor, _BASE_WRITTEN))
     if isinstance(before, OutputNode) and type(before.parent) is not MultiNode:
         raise RuntimeError(
-            f"Output {before.number} of {before.name()} is a view and its base or another view of its base "
-            f"has been modified inplace. {_CUSTOM}"
+            f"Output {before.number} of {before.name()} is a view and {_BASE_WRITTEN}. {_CUSTOM}"
         )
     with enable_grad():
         again = view.replay(base)
@@ -203,28 +215,40 @@ _SEVERAL = (
     "This view is the output of a function that returns multiple views, which do not allow it; make the "
     "view alone, or compute out of place"
 )
-_UNRECORDED = (
-    "created in no_grad mode and is being modified inplace with grad mode enabled. Move both the view and "
-    "the write inside the no_grad block, or both outside"
-)
+_BASE_WRITTEN = "its base or another view of its base has been modified inplace"
+_WRITTEN = "is being modified inplace"
+
+
+def _of_another_mode(tensor: Any, what: str) -> str:
+    """Return what is wrong with a recorded write that a view, made without recording, has to do with."""
+    node = tensor._node
+    mode = tensor._view.unrecorded_in
+    made, now = (
+        ("inference mode", "in normal mode")
+        if mode == "inference_mode"
+        else ("no_grad mode", "with grad mode enabled")
+    )
+    view = (
+        "A view was" if node is None else f"Output 0 of {node.name()} is a view of a view which was"
+    )
+    return (
+        f"{view} created in {made} and {what} {now}. It cannot be told whether the write is to be recorded: "
+        f"move both the view and the write inside the {mode} block, or both outside"
+    )
 
 
 def refused(name: str, tensor: Any) -> RuntimeError:
     """Return the error for a recorded write to a view whose way from its base was not recorded."""
     node = tensor._node
-    if node is None:
-        return RuntimeError(
-            f"{name}_(): A view was created in no_grad mode and is being modified inplace with grad mode "
-            f"enabled. Move both inside the no_grad block, or both outside. Or: {_SEVERAL}. Or: {_CUSTOM}"
-        )
+    if tensor._view.unrecorded_in:
+        return RuntimeError(f"{name}_(): {_of_another_mode(tensor, _WRITTEN)}")
     if not isinstance(node, OutputNode):
         return RuntimeError(
-            f"{name}_(): Output 0 of {node.name()} is a view of a view which was {_UNRECORDED}. "
-            f"Or: {_SEVERAL}. Or: {_CUSTOM}"
+            f"{name}_(): a view of a view that was not recorded {_WRITTEN}: {_SEVERAL}. Or: {_CUSTOM}"
         )
     cause = _SEVERAL if type(node.parent) is MultiNode else _CUSTOM
     return RuntimeError(
-        f"{name}_(): Output {node.number} of {node.name()} is a view and is being modified inplace. {cause}"
+        f"{name}_(): Output {node.number} of {node.name()} is a view and {_WRITTEN}. {cause}"
     )
 
 

@@ -35,6 +35,9 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
             f"{op.name}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad"
         )
+    for target in targets:
+        if target._extra is not None and target._extra.inference:
+            dispatch_state.gradient.before_inplace(op, target, ())
     if op.pointwise and len(targets) == 1:
         spec = op.function(*args, **kwargs)
         if type(spec) is Delegated:

@@ -137,6 +137,58 @@ def test_grad_materialized() -> None:
         tp.autograd.grad(x.sum(), unused, materialize_grads=True, allow_unused=False)
 
 
+def test_materialized_gradients_can_be_differentiated_once_more() -> None:
+    x = tp.tensor(0.5, requires_grad=True)
+    first = tp.autograd.grad(x * tp.ones((), requires_grad=True), x, create_graph=True)
+    for _ in range(3):
+        first = tp.autograd.grad(first, x, create_graph=True, materialize_grads=True)
+        assert first[0].item() == 0
+    assert not tp.autograd.grad(x * 2, tp.ones(2, requires_grad=True), materialize_grads=True)[
+        0
+    ].requires_grad
+
+
+SAVING_ARGUMENTS = {
+    "sin": lambda y, w: y.sin(),
+    "mul": lambda y, w: y * w,
+    "matmul": lambda y, w: y @ w,
+    "logsumexp": lambda y, w: y.logsumexp(0),
+    "prod": lambda y, w: y.prod(0),
+}
+SAVING_RESULTS = ("exp", "tanh", "sigmoid", "sqrt", "rsqrt")
+
+
+@pytest.mark.parametrize("name", SAVING_ARGUMENTS)
+def test_second_derivatives_through_an_argument_detached_in_place_are_refused(name: str) -> None:
+    """Its memory is what it was, so that the gradient is right; its history is gone."""
+    x = tp.tensor([[0.5, 0.25], [1.0, 2.0]], requires_grad=True)
+    w = tp.ones(2, 2, requires_grad=True)
+    y = x * 2
+    z = SAVING_ARGUMENTS[name](y, w).sum()
+    expected = tp.autograd.grad(z, (x, w), retain_graph=True, allow_unused=True)
+    y.detach_()
+    found = tp.autograd.grad(z, (x, w), retain_graph=True, allow_unused=True)
+    assert [g is not None and g.tolist() for g in found] == [
+        g is not None and g.tolist() for g in expected
+    ]
+    with pytest.raises(RuntimeError, match="saved tensor that has been detached in-place"):
+        tp.autograd.grad(z, (x, w), create_graph=True, allow_unused=True)
+
+
+@pytest.mark.parametrize("name", SAVING_RESULTS)
+def test_second_derivatives_through_a_result_detached_in_place(name: str) -> None:
+    values = []
+    for detached in (False, True):
+        x = tp.tensor([0.5, 0.25], requires_grad=True)
+        y = getattr(x, name)()
+        z = (y * 1).sum()
+        if detached:
+            y.detach_()
+        (first,) = tp.autograd.grad(z, x, create_graph=True)
+        values.append(tp.autograd.grad(first.sum(), x)[0].tolist())
+    assert values[0] == values[1]
+
+
 def test_batched_gradients() -> None:
     x = leaf(1.0, 2.0)
     y = x * x

@@ -102,6 +102,7 @@ PROGRAMS = {
     "fill": lambda L, x, w: write(x * 1, lambda y: y.fill_(3.0)),
     "masked": lambda L, x, w: write(x * 1, lambda y: y.masked_fill_(y > 0, 1.0)),
     "unsqueeze": lambda L, x, w: write(x * 1, lambda y: y.unsqueeze_(0)),
+    "detach in place": lambda L, x, w: x + write(x * w, lambda y: y.detach_()),
     "index_add": lambda L, x, w: write(
         x * 1, lambda y: y.index_add_(1, L.tensor([0, 2]), w[:2].expand(2, 2))
     ),
