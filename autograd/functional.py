@@ -24,6 +24,7 @@ from .functional_arguments import (
 )
 from .grad_mode import enable_grad
 from .transforms.jacobians import jacobian_columns
+from .transforms.points import probe_like
 from .transforms.transforms import grad as transformed
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -110,7 +111,7 @@ def jvp(
             "the input to the user-provided function is a single Tensor with a single element",
         )
         many, outputs = called(func, points, "jvp", strict)
-        probes = tuple([zeros_like(out).requires_grad_() for out in outputs])
+        probes = tuple([probe_like(out) for out in outputs])
         first = gradients_of(outputs, points, probes, create_graph=True)
         first = filled(first, points, strict, create_graph, "back")
         second = gradients_of(first, probes, vector, create_graph=create_graph)
@@ -374,7 +375,7 @@ def _hessian_product(
             second = gradients_of(first, points, vector, create_graph=create_graph)
         else:
             # d/du of <u, H>: linear in u, so its derivative in direction v is H v.
-            probes = tuple([zeros_like(x).requires_grad_() for x in points])
+            probes = tuple([probe_like(x) for x in points])
             inner = gradients_of(first, points, probes, create_graph=True)
             inner = filled(inner, points, strict, True, "hessian")
             second = gradients_of(inner, probes, vector, create_graph=create_graph)

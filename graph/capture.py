@@ -273,6 +273,21 @@ class Recorder(Memory, Layer):
         if not self.inside and self.ended is None:
             self._end(Uncapturable(f"{what} is no op", source_line()))
 
+    def on_point(self, tensor: Any, source: Any) -> None:
+        """Have a tensor stand for another one, detached: it requires grad for a transform alone."""
+        if self.is_busy() or self.ended is not None:
+            return
+        try:
+            with layers.isolated():
+                self._detached(tensor, source)
+        except Uncapturable as error:
+            self._end(error)
+
+    def on_hidden(self, what: str) -> None:
+        """Refuse what the body of a composite does beside its ops, where a transform takes it apart."""
+        if (thread.batches or thread.tangents) and not self.is_busy() and self.ended is None:
+            self._end(Uncapturable(f"{what} within a functional transform", source_line()))
+
     def _end(self, error: Uncapturable) -> None:
         """End the capture; the program itself goes on if it may."""
         if not self.follow:
@@ -366,6 +381,8 @@ class Recorder(Memory, Layer):
                 (self.inputs[number], self.value_of(tensor))
                 for number, tensor in self.written.items()
             ]
+        if self.as_one and any([tensor.requires_grad for tensor in tensors_in(result)]):
+            self._refuse("gradients of several ops are recorded as those of one")
         for target, new in self.graph.writes:
             if target.shape != new.shape:
                 self._refuse(f"{target} is resized")

@@ -25,10 +25,11 @@ from .entries import Entry
 from .graph import Graph
 from .guards import Watch, has_state
 from .keys import PLAIN, Unknown, described, key_of, modes
-from .memory import Uncapturable, memory_of, share, source_line
+from .memory import KEPT, Uncapturable, memory_of, share, source_line
 from .nodes import Value, values_in
 from .ops import Unexpected
 from .parts import Parts, children, outermost
+from .recorded_level import RecordedLevel, draws_by_seed
 from .symbolic import Dynamic
 
 __all__ = ["Break", "Compiled", "Explanation"]
@@ -108,6 +109,8 @@ class Compiled:
         self._unsettled: dict[Any, int] = {}
         self._breaks: list[Break] = []
         self._captures = self._calls = self._eager_calls = 0
+        # Whether the program computes gradients of ops that keep more than their arguments and results.
+        self._differentiates = False
         # The modules that the program reaches, and those compiled each by itself.
         self._reached: list[Module] = []
         self._parts: Parts | None = None
@@ -189,7 +192,8 @@ class Compiled:
         if sys.getprofile() is not None:  # someone measures; nothing could be watched
             return self._function(*args, **kwargs)
         function = self._function
-        recorder = Recorder(follow=not self._fullgraph)
+        kind = RecordedLevel if self._differentiates else Recorder
+        recorder = kind(follow=not self._fullgraph)
         recorder.add_state(getattr(function, "__self__", function))
         for number, tensor in enumerate(tensors):
             recorder.add(f"input{number or ''}", tensor, "input")
@@ -215,6 +219,9 @@ class Compiled:
             self._note(Break("an argument shows memory of state", ""))
             return result
         entry = self._entry(recorder, watch, tensors, result)
+        if isinstance(entry, Break) and entry.reason == KEPT and not self._differentiates:
+            self._differentiates = True  # the next call notes what autograd records
+            return result
         if isinstance(entry, Break) and entry.reason.startswith(_CHANGES):
             self._unsettled[key] = self._unsettled.get(key, 0) + 1
             if self._unsettled[key] < _SETTLING:
@@ -257,6 +264,8 @@ class Compiled:
         if any([recorder.is_constant(leaf) for leaf in leaves]):
             return Break("the program returns a tensor that no op made", "")
         graph.remove_unused()
+        if draws_by_seed(graph):
+            return Break("random numbers are drawn within an op", "")
         if _draws_before_reading(graph):
             return Break("the program draws random numbers before it reads data", "")
         views = recorder.shown()

@@ -51,6 +51,8 @@ class Watch(State):
             if name == "os" and _asked_for(frame):
                 self.effects.append(f"calls os.{code.co_name}()")
             return
+        if name.startswith("numpy."):
+            return  # its arrays are noted where they are looked at
         library = name.startswith(LIBRARY)
         if "self" in here:
             if code.co_name == "__init__" and id(here["self"]) not in self._known:
@@ -102,19 +104,19 @@ class Watch(State):
 
     def watching(self, in_op: Callable[[], bool]) -> Block:
         """See which functions are called within a ``with`` block, but not those that ops or devices call."""
-        device: FrameType | None = None  # the method of a device's runtime that runs
+        other: FrameType | None = None  # the method of a device's runtime that runs, or an import
 
         def profile(frame: FrameType, event: str, arg: Any) -> None:
-            nonlocal device
-            if device is not None:
-                if event == "return" and frame is device:
-                    device = None
+            nonlocal other
+            if other is not None:
+                if event == "return" and frame is other:
+                    other = None
                 return
             if in_op():
                 return
             if event == "call":
-                if isinstance(frame.f_locals.get("self"), DeviceRuntime):
-                    device = frame
+                if isinstance(frame.f_locals.get("self"), DeviceRuntime) or _imports(frame):
+                    other = frame
                     return
                 self._function(frame)
             elif event == "c_call":
@@ -155,6 +157,14 @@ def _is_local(frame: FrameType, name: str) -> bool:
             return True
         outer = outer.f_back
     return False
+
+
+def _imports(frame: FrameType) -> bool:
+    """Return whether a function finds and runs a module, which later calls do not do again."""
+    return (
+        frame.f_code.co_name == "_find_and_load"
+        and frame.f_globals.get("__name__") == "importlib._bootstrap"
+    )
 
 
 def _asked_for(frame: FrameType | None) -> bool:

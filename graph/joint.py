@@ -7,35 +7,29 @@ gradients that come in runs backward; what it needs of the rest is saved, or mad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tensorplug.autograd import grad
 from tensorplug.autograd.grad_mode import enable_grad
 from tensorplug.core.device.generator import fork_rng
 from tensorplug.core.dispatch import layers
-from tensorplug.core.dispatch.op import Delegated, Op, first_tensor
 from tensorplug.core.dispatch.op_registry import handle
-from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops.creation.creation_like import ones_like
-from tensorplug.core.ops.rules import cast
-from tensorplug.core.tensor.base import TensorBase
 
 from . import ops
-from .capture import Recorder
 from .cut import INFINITE, Network
 from .graph import Graph
 from .layouts import Values
 from .memory import Uncapturable, memory_of, roots
-from .nodes import Node, Value, known_op, map_values, tensors_in, values_in
+from .nodes import Node, Value, known_op, map_values, values_in
 from .passes import merge_common
+from .recorded_level import RecordedLevel, draws_by_seed
 
 __all__ = ["Joint", "join"]
 
 _CLONE = handle("clone")
 _DROPOUT = handle("dropout")
-#: The arguments of ops that make given random numbers.
-_SEED = frozenset(("seed", "offset"))
 
 
 class NothingRecorded(Exception):
@@ -91,7 +85,7 @@ def join(graph: Graph, inputs: list[Any]) -> Joint:
     leaves, written, found = made.result
     if any([value.kind == "constant" for value in made.inputs]):
         raise Uncapturable("a derivative keeps a tensor that no op made")
-    if any([_SEED.issubset(node.op.names) for node in made.nodes]):
+    if draws_by_seed(made):
         raise Uncapturable("random numbers are drawn within an op")
     late = _depending(made, gradients)
     forward_values = [*values_in(leaves), *written]
@@ -158,53 +152,6 @@ def join(graph: Graph, inputs: list[Any]) -> Joint:
 # --- capture ----------------------------------------------------------------------------------------
 
 
-def _whole(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Return whether autograd records a composite as one node, rather than what its body calls."""
-    tensor = first_tensor((*args, *kwargs.values()))
-    if op.random and not any([given.requires_grad for given in tensors_in((args, kwargs))]):
-        return True
-    whole = op.derivative is not None or (
-        tensor is not None
-        and op.overridden
-        and not op.updates
-        and dispatch_state.native_kernel(op, tensor._key)
-    )
-    return whole and not _delegates(op, args, kwargs)
-
-
-def _delegates(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Return whether the rule of a composite leaves such a call to other ops."""
-    options = {name: value for name, value in kwargs.items() if name != "out"}
-    with layers.isolated(), layers.gradient_off(), fork_rng():
-        return type(op.arguments(args, options)) is Delegated
-
-
-class _JointRecorder(Recorder):
-    """Notes conversions of dtypes as calls, too: what derivatives keep is the converted tensors."""
-
-    def __call__(
-        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
-    ) -> Any:
-        """Pass a call on and note it."""
-        converts = op.pointwise and op.kind == "primitive" and op.inplace_of is None
-        if converts and not self.inside and len({t._key.dtype for t in tensors_in(args)}) > 1:
-            args = self._converted(op, args, kwargs)
-        return super().__call__(op, args, kwargs, proceed)
-
-    def _converted(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        with layers.isolated(), layers.gradient_off():
-            spec: Any = op.function(*args, **{n: v for n, v in kwargs.items() if n != "out"})
-        if type(spec) is Delegated:
-            return args
-        given = list(args)
-        for number, (value, made) in enumerate(zip(args, spec.values, strict=False)):
-            tensors = isinstance(value, TensorBase) and isinstance(made, TensorBase)
-            if tensors and made._key.dtype is not value._key.dtype:
-                with self.active():
-                    given[number] = cast(value, made._key.dtype)
-        return tuple(given)
-
-
 def _drops(node: Node) -> bool:
     """Return whether a node is dropout, whose mask the derivative takes."""
     if node.op is not _DROPOUT:
@@ -221,7 +168,7 @@ def _captured(
     Its result is the program's values, what it writes, and the gradients of the inputs that require grad.
     """
     with fork_rng(), enable_grad():
-        recorder = _JointRecorder(_whole, shapes_from_data=True)
+        recorder = RecordedLevel(shapes_from_data=True)
         values = Values(graph)
         for value, tensor in zip(graph.inputs, inputs, strict=True):
             values[value] = tensor.detach().requires_grad_(tensor.requires_grad)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
 from tensorplug.core import Tensor
+from tensorplug.core.contexts import thread
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.tensor.base import TensorBase
@@ -73,6 +74,8 @@ class Memory:
         self.writes: dict[int, int] = {}
         self.seen: dict[int, int] = {}
         self.recorded = layers.recording.enabled
+        # Whether autograd recorded several ops, which are not recorded themselves, as one.
+        self.as_one = False
         # What no op changes of inputs, by id.
         self.facts: dict[int, tuple[Any, Any]] = {}
 
@@ -97,6 +100,9 @@ class Memory:
         """Return what a tensor stands for; one that is not known becomes a constant."""
         known = self.values.get(id(tensor))
         if known is not None:
+            made = known.node
+            if made is not None and self.recorded and not made.records:
+                self.as_one |= tensor._node is not None
             if (
                 id(tensor) in self.views
                 and self.seen[id(tensor)] != self.writes[id(self._root(tensor))]
@@ -115,11 +121,7 @@ class Memory:
         if same is not None and tensor.requires_grad and not same.requires_grad:
             self._refuse("a tensor that requires grad is used after what was detached from it")
         if same is not None:  # detached, or a tensor as autograd kept it
-            node = self._node(known_op("graph.detach"), (self.value_of(same),))
-            node.result = self.graph.add_output(node, tensor)
-            self._keep(tensor, node.output)
-            self._show(tensor, same, ("graph.detach", (), None))
-            return node.output
+            return self._detached(tensor, same)
         if any(
             [
                 share(tensor, t)
@@ -128,7 +130,17 @@ class Memory:
             ]
         ):
             self._refuse("a tensor shows memory of another one, and no op says how")
+        if thread.differentiating:  # which other data would make another one
+            self._refuse(KEPT)
         return self.add("constant", tensor, "constant")
+
+    def _detached(self, tensor: Any, source: Any) -> Value:
+        """Note that a tensor is another one, detached; return what it stands for."""
+        node = self._node(known_op("graph.detach"), (self.value_of(source),))
+        node.result = self.graph.add_output(node, tensor)
+        self._keep(tensor, node.output)
+        self._show(tensor, source, ("graph.detach", (), None))
+        return node.output
 
     def _show(self, tensor: Any, source: Any, how: _How | None) -> None:
         self.views[id(tensor)] = _View(source, how)
@@ -264,6 +276,8 @@ class Memory:
         raise Uncapturable(reason, source_line())
 
 
+#: Of a gradient that the program computes: an op in it keeps what is no argument and no result.
+KEPT = "a derivative keeps a tensor that no op of the program made"
 #: What only ops change of inputs, but for `grad`, which none does.
 _FACTS = ("the memory", "the dtype or device", "the shape", "the gradient", "requires_grad")
 

@@ -13,6 +13,7 @@ from tensorplug.autograd.grad_mode import enable_grad
 from tensorplug.autograd.graph.nodes import FREED, Identity, MultiNode
 from tensorplug.autograd.graph.recording import attach_several, shared
 from tensorplug.autograd.graph.views import edge_of
+from tensorplug.autograd.transforms.levels import ActiveLevels, state
 from tensorplug.core.device.generator import fork_rng, generator_of, going_on
 from tensorplug.core.dispatch.keys import dispatch_key
 from tensorplug.core.dispatch.layers import recording
@@ -135,7 +136,7 @@ class Training:
                     value._node = Identity(edge_of(tensor), tensor._key, tensor._shape)
                 targets.append(value)
             values.append(value)
-        with fork_rng(), enable_grad():
+        with fork_rng(), enable_grad(), ActiveLevels((), state.tangents):
             for step in streams:
                 step()
             made = self.graph.values(values, self.joint.wanted)

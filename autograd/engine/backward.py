@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tensorplug.core.contexts import Context, declare, thread
 from tensorplug.core.device.device import META
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.state import dispatch_state
@@ -74,6 +75,8 @@ def _root_gradient(output: Any, gradient: Any, number: int, name: str) -> Any:
             raise RuntimeError(
                 f"grad can be implicitly created only for real scalar outputs but got {key.dtype}"
             )
+        if dispatch_state.layers_active and thread.stack:
+            return arithmetic.FILL_NEW.call(root._shape, 1, key.dtype, key.device)
         if root._shape:
             array = key.kernels[arithmetic.FILL_NEW.index](root._shape, 1, key.dtype)
             array = normal(array, key)
@@ -90,16 +93,32 @@ def _root_gradient(output: Any, gradient: Any, number: int, name: str) -> Any:
     return gradient if gradient._key is key else gradient.to(output)  # type: ignore[attr-defined]
 
 
+class _Seen(Context):
+    """A pass whose ops layers see, within a ``with`` block."""
+
+    __slots__ = ()
+
+    def _changes(self) -> dict[str, Any]:
+        return {"differentiating": True}
+
+
+declare(differentiating=False)
+_SEEN = _Seen()
+
+
 def _start(pass_: BackwardPass, outputs: tuple[Any, ...], gradients: list[Any]) -> None:
     """Run a pass from tensors and their gradients."""
     if gradients[0]._key.device is META:  # whose ops have no raw forms
         pass_.raw = False
-    pass_.run(
-        [
-            (edge_of(output), gradient._array if pass_.raw else gradient)
-            for output, gradient in zip(outputs, gradients, strict=True)
-        ]
-    )
+    roots = [
+        (edge_of(output), gradient._array if pass_.raw else gradient)
+        for output, gradient in zip(outputs, gradients, strict=True)
+    ]
+    if dispatch_state.layers_active and thread.stack:
+        with _SEEN:
+            pass_.run(roots)
+    else:
+        pass_.run(roots)
 
 
 def backward_from(

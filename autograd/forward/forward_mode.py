@@ -24,7 +24,15 @@ from ..grad_mode import enable_grad
 from ..graph import views
 from ..graph.nodes import OpNode, OutputNode
 from ..graph.recording import of_each
-from ..transforms.levels import ActiveLevels, Level, call_like, run_spec, state, tensors_in
+from ..transforms.levels import (
+    ActiveLevels,
+    Level,
+    call_like,
+    leaf_for,
+    run_spec,
+    state,
+    tensors_in,
+)
 from .tangents import FORMULAS, HOLOMORPHIC, LINEAR, rule_of
 
 COPY = op_registry.handle("copy")
@@ -314,7 +322,8 @@ def _by_differentiation(
     sources = op.derivative.sources
     with enable_grad():
         probes = [
-            zeros_like(out).detach().requires_grad_(out._key.is_differentiable) for out in outputs
+            leaf_for(zeros_like(out)) if out._key.is_differentiable else zeros_like(out).detach()
+            for out in outputs
         ]
         pulled: list[Any] = []
         pushed: list[Any] = []

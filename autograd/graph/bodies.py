@@ -11,6 +11,7 @@ from tensorplug.core.tensor.base import TRACKED, new_tensor, version_of
 
 from ..engine.backward import grad
 from ..grad_mode import enable_grad
+from ..transforms.levels import ActiveLevels, state
 from .nodes import FREED, Identity, Node, modified
 from .recording import shared
 from .views import edge_of
@@ -81,7 +82,8 @@ class BodyNode(Node):
         assert self.body.call is not None
         op, args, kwargs = self.body.call
         given = iter(tensors)
-        with enable_grad():
+        # The tensors are ordinary, whatever the gradient is: a body with a vjp asks which levels there are.
+        with enable_grad(), ActiveLevels((), state.tangents):
             result = run(op, *replaced((args, kwargs), lambda _: next(given)))
         found = grad((result,), targets, (gradient,), create_graph=True, allow_unused=True)
         return [(value, False) for value in found]

@@ -167,17 +167,69 @@ def run_spec(op: Op, spec: Spec) -> Any:
 
 
 def _base(op: Op, spec: Spec) -> Any:
-    """Call a primitive below all levels: what layers there are below see it by its name."""
+    """Call a primitive below all levels: what layers there are below see the call that it comes to."""
     stack = thread.stack
     below = tuple([layer for layer in stack if layer.order < TRANSFORMS.order])
     if not below:
         return execution.execute(op, spec)
+    call = _call_of(op, spec)
+    if call is not None:
+        return dispatcher.enter_layers(below, len(below) - 1, op, *call)
     stand_in = Op(op.name)
     stand_in.kind = "composite"
     stand_in.parameters = op.parameters
     stand_in.owner = op.owner
     stand_in.function = lambda *_: execution.execute(op, spec)
     return dispatcher.enter_layers(below, len(below) - 1, stand_in, spec.values, {})
+
+
+_Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def _call_of(op: Op, spec: Spec) -> _Call | None:
+    """Return the call of an op that comes to these canonical arguments, None if there is none."""
+    for args, kwargs in ((spec.values, {}), _by_name(op, spec)):
+        try:
+            again = op.function(*args, **kwargs)
+        except Exception:  # these are other arguments
+            continue
+        if (
+            type(again) is Spec
+            and again.outputs == spec.outputs
+            and _alike(again.values, spec.values)
+        ):
+            return args, kwargs
+    return None
+
+
+def _by_name(op: Op, spec: Spec) -> _Call:
+    """Return canonical arguments under the names of the op's own, as far as these are positional."""
+    given = dict(zip(op.parameters, spec.values, strict=True))
+    if "device" in op.names:
+        given.setdefault("device", spec.key.device)
+    args: list[Any] = []
+    for name, parameter in op.signature.parameters.items():
+        if name not in given or parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+            break
+        args.append(given.pop(name))
+    return tuple(args), given
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, (tuple, list)):
+        same = type(one) is type(other) and len(one) == len(other)
+        return same and all(map(_alike, one, other))
+    return one is other or (
+        type(one) is type(other) and not isinstance(one, TensorBase) and repr(one) == repr(other)
+    )
+
+
+def leaf_for(source: Any) -> Any:
+    """Return a leaf of the graph that stands for a tensor without gradient."""
+    leaf = source.detach()
+    layers.note_point(leaf, source)
+    dispatch_state.gradient.set_requires_grad(leaf, True)
+    return leaf
 
 
 def tensors_in(values: Any) -> Iterator[Any]:

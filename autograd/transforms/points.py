@@ -15,7 +15,7 @@ from ..graph.nodes import Node
 from ..graph.views import edge_of
 from ..vmap.batched_tensor import BatchedTensor, front, moved, wrap
 from ..vmap.vmap import batched_everywhere
-from .levels import ActiveLevels, state
+from .levels import ActiveLevels, leaf_for, state
 from .pytree import tree_map
 
 Function = Callable[..., Any]
@@ -78,9 +78,14 @@ def point_of(tensor: Any, batches: tuple[Any, ...]) -> Any:
     with ActiveLevels((), state.tangents):
         if low.requires_grad:
             return low.view_as(low)
-        fresh = low.detach()
+        fresh = leaf_for(low)
         keep_tangents(low, fresh)
-        return fresh.requires_grad_()
+        return fresh
+
+
+def probe_like(tensor: Any) -> Any:
+    """Return zeros of the shape of a tensor, to differentiate a derivative for what it is multiplied with."""
+    return leaf_for(zeros_like(tensor))
 
 
 def _depends_elsewhere(tensors: Sequence[Any], points: Sequence[Any]) -> bool:

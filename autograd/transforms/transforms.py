@@ -27,6 +27,7 @@ from .points import (
     gradients_of,
     picked_arguments,
     point_of,
+    probe_like,
     raised,
     rebuilt,
     released,
@@ -359,7 +360,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
         low = [behind(result, batches) for result in results]
         with ActiveLevels((), state.tangents):
             live = [value for value in low if value.requires_grad]
-            probes = [zeros_like(value.detach()).requires_grad_() for value in live]
+            probes = [probe_like(value.detach()) for value in live]
             pulled = (
                 backward.grad(live, points, probes, create_graph=True, allow_unused=True)
                 if live

@@ -68,6 +68,10 @@ class Layer:
     def on_layout(self) -> None:
         """Note that a call asks how a meta tensor would lie in memory."""
 
+    def on_point(self, tensor: Any, source: Any) -> None:
+        """Note that a transform differentiates at a tensor, which stands for another one without gradient."""
+        self.on_opaque("a gradient within")
+
     def on_data(self, tensor: Any, array: Any, place: Callable[[Any], Any]) -> None:
         """Note that a tensor is made of an array of the host; `place` makes it on another device."""
 
@@ -124,6 +128,12 @@ def note_layout() -> None:
     """Tell this thread's layers that a call asks how a meta tensor would lie in memory."""
     for layer in thread.stack:
         layer.on_layout()
+
+
+def note_point(tensor: Any, source: Any) -> None:
+    """Tell this thread's layers that a transform differentiates at a tensor that stands for another one."""
+    for layer in thread.stack:
+        layer.on_point(tensor, source)
 
 
 def note_data(tensor: Any, array: Any, place: Callable[[Any], Any]) -> None:
