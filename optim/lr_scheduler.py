@@ -14,7 +14,7 @@ from .factor_schedulers import (
     StepLR,
 )
 from .plateau import ReduceLROnPlateau
-from .scheduler_base import LRScheduler
+from .scheduler_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING, LRScheduler
 
 _LRScheduler = LRScheduler  # the name that code for older releases of torch asks isinstance with
 
