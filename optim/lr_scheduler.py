@@ -1,5 +1,6 @@
 """Learning-rate schedulers."""
 
+from . import scheduler_base
 from .composed_schedulers import ChainedScheduler, SequentialLR
 from .cosine_schedulers import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from .cyclic_schedulers import CyclicLR, OneCycleLR
@@ -14,8 +15,9 @@ from .factor_schedulers import (
     StepLR,
 )
 from .plateau import ReduceLROnPlateau
-from .scheduler_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING, LRScheduler
+from .scheduler_base import LRScheduler
 
+EPOCH_DEPRECATION_WARNING = scheduler_base.EPOCH_DEPRECATION_WARNING
 _LRScheduler = LRScheduler  # the name that code for older releases of torch asks isinstance with
 
 __all__ = [

@@ -71,8 +71,8 @@ def diff(
             if axis != dim and size != input._shape[axis]:
                 raise RuntimeError(
                     "diff(): diff expects the shape of tensor to prepend or append to match that of input "
-                    f"except along the differencing dimension; input.size({axis}) = {input._shape[axis]}, but "
-                    f"got tensor.size({axis}) = {size}"
+                    f"except along the differencing dimension; input.size({axis}) = {input._shape[axis]}, "
+                    f"but got tensor.size({axis}) = {size}"
                 )
     if len(parts) > 1 and n:
         input = _CAT.call(parts, dim)

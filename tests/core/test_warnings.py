@@ -18,6 +18,10 @@ def read_only():
     return array
 
 
+def dropout(L, count):
+    return getattr(L.nn.functional, f"dropout{count}d")
+
+
 def checkpoint(L):
     return importlib.import_module(f"{L.__name__}.utils.checkpoint").checkpoint
 
@@ -25,6 +29,8 @@ def checkpoint(L):
 def bytes_mask(L):
     return L.tensor([1, 0, 1], dtype=L.uint8)
 
+
+BYTES = r"indexing with dtype \w+\.uint8 is now deprecated, please use a dtype"
 
 #: By name: a call, whether it warns, and what the warning says.
 CALLS = {
@@ -37,9 +43,9 @@ CALLS = {
         lambda L: L.where(bytes_mask(L), L.ones(3), L.zeros(3)), "where received a uint8 condition tensor"
     ),
     "where of bools": (lambda L: L.where(bytes_mask(L).bool(), L.ones(3), L.zeros(3)), None),
-    "index": (lambda L: L.ones(3)[bytes_mask(L)], r"indexing with dtype \w+\.uint8 is now deprecated, please use a dtype"),
+    "index": (lambda L: L.ones(3)[bytes_mask(L)], BYTES),
     "index of bools": (lambda L: L.ones(3)[bytes_mask(L).bool()], None),
-    "index among others": (lambda L: L.ones(2, 3)[:, bytes_mask(L)], r"indexing with dtype \w+\.uint8 is now deprecated, please use a dtype"),
+    "index among others": (lambda L: L.ones(2, 3)[:, bytes_mask(L)], BYTES),
     **{
         f"random_ {dtype} {bounds}": (
             lambda L, dtype=dtype, bounds=bounds: L.ones(2, dtype=getattr(L, dtype)).random_(*bounds),
@@ -68,7 +74,7 @@ CALLS = {
     ),
     **{
         f"dropout{count}d of {ndim}": (
-            lambda L, count=count, ndim=ndim: getattr(L.nn.functional, f"dropout{count}d")(L.ones([2] * ndim)),
+            lambda L, count=count, ndim=ndim: dropout(L, count)(L.ones([2] * ndim)),
             None if ndim in (count + 1, count + 2) and (count, ndim) != (2, 3)
             else rf"dropout{count}d: Received a {ndim}-?D input to dropout{count}d",
         )

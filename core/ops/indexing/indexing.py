@@ -199,8 +199,8 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
 def mask_of_bytes(name: str) -> str:
     """Return the warning about a mask of uint8."""
     return (
-        f"indexing with dtype {shown('uint8')} is now deprecated, please use a dtype {shown('bool')} instead, in "
-        f"{name}()"
+        f"indexing with dtype {shown('uint8')} is now deprecated, please use a dtype {shown('bool')} "
+        f"instead, in {name}()"
     )
 
 

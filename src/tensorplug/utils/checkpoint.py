@@ -522,8 +522,8 @@ def checkpoint_sequential(
     """
     if use_reentrant is None:
         warnings.warn(
-            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
-            "use_reentrant=False is recommended; without it, use_reentrant=True is assumed.",
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed "
+            "explicitly. use_reentrant=False is recommended; without it, use_reentrant=True is assumed.",
             UserWarning,
             stacklevel=2,
         )
