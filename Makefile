@@ -29,7 +29,10 @@ PIP_UNINSTALL := -m pip --disable-pip-version-check uninstall --quiet --yes
 FOLDERS := src core autograd profiler nn onnx graph array_api optim amp data distributed distributions testing plugin backends/cpu_numpy/src
 SOURCES := pyproject.toml requirements.txt setup.py README.md $(shell find $(FOLDERS) -name '*.py' -o -name '*.pxd')
 
+# One target after the other, but for the two that compile: one can translate to C while the other compiles.
+ifndef BESIDE
 .NOTPARALLEL:
+endif
 .PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-distributed test-levels test-sanitized test-cuda-compile test-cuda-hosted test-cuda-conformance test-onnx doctest fuzz check format bench instructions instructions-renew plugins wheels docs site world world-compiled world-renew clean distclean
 
 help:
@@ -54,6 +57,7 @@ help:
 	@echo 'make world              run programs of torchvision, transformers, timm and others, without torch, and compare'
 	@echo '                        them with what torch gave (WORLD_ARGS="--sample": the quick ones; "timm --verbose";'
 	@echo '                        "--torch PYTHON": with the torch that this interpreter has; -renew writes figures anew)'
+	@echo 'make world-compiled     run models of these libraries under tp.compile beside eager (WORLD_ARGS=resnet18: some of them)'
 	@echo 'make bench [DEVICE=cpu] measure against torch, in an environment of its own'
 	@echo '                        (KERNELS="--threads 2" MODELS="--threads 2" BREADTH=: long rounds, networks at their'
 	@echo '                        published sizes; docs/performance.md tells more)'
@@ -193,7 +197,7 @@ world: $(WORLD)/.world
 
 # Models of its libraries under tp.compile, forward and gradients beside eager.
 world-compiled: $(WORLD)/.world
-	$(WORLD)/bin/python -m tensorplug.compat tests/world/compiled.py $(MODELS)
+	$(WORLD)/bin/python -m tensorplug.compat tests/world/compiled.py $(WORLD_ARGS)
 
 # In an environment that has torch, of 4 GB.
 world-renew: $(WORLD)/.world $(WORLD)-torch/.torch
@@ -211,7 +215,8 @@ instructions-renew: $(VENV)/.dev $(COMPILED)/.compiled
 plugins: | $(PLUGINS)/.made
 	TENSORPLUG_PURE=1 $(PLUGINS)/bin/python examples/plugins/check.py
 
-wheels: $(DIST)/.tensorplug $(DIST)/.tensorplug_cpu_cython | $(WHEELS)/.wheels
+wheels: | $(WHEELS)/.wheels
+	$(MAKE) --jobs 2 BESIDE=1 $(DIST)/.tensorplug $(DIST)/.tensorplug_cpu_cython
 	$(WHEELS)/bin/python tools/build_wheels.py $(DIST) tensorplug_cuda_cupy tensorplug_dist_mpi tensorplug_dist_nccl tensorplug_mps_mlx tensorplug_jax tensorplug_opencl tensorplug_quant tensorplug_strict
 
 docs: $(VENV)/.dev

@@ -1,4 +1,4 @@
-"""Count the instructions of ten small programs, and hold the counts to committed figures.
+"""Count the instructions of small programs, and hold the counts to committed figures.
 
 ::
 
@@ -43,7 +43,7 @@ Programs = dict[str, Callable[[], Any]]
 
 
 def programs() -> Programs:
-    """Return the ten programs, ready to run."""
+    """Return ten programs of calls that come to a kernel each, and ten calls that other ops make up."""
     import tensorplug as tp
 
     from .cases import mlp_step, mul_add_chain, tensors
@@ -66,6 +66,44 @@ def programs() -> Programs:
         "index": lambda: a[3],
         "chain of 100, and backward": chain,
         "training step": mlp_step(tp),
+        **_composites(),
+    }
+
+
+def _composites() -> Programs:
+    import tensorplug as tp
+    from tensorplug.nn import functional as F
+
+    from .cases import tensors
+
+    matrix, weight, bias, stacks, image = tensors(
+        tp, (4, 10), (10,), (10,), (3, 4, 4), (2, 3, 8, 8)
+    )
+    (rows,) = tensors(tp, (4, 10), grad=True)
+    mean, variance = tp.zeros(3), tp.ones(3)
+    classes = tp.tensor([1, 0, 9, 3])
+    mask = matrix > 0
+
+    def with_gradients(function: Callable[[Any], Any]) -> Callable[[], None]:
+        def program() -> None:
+            function(rows).backward()
+            rows.grad = None
+
+        return program
+
+    return {
+        "attention": lambda: F.scaled_dot_product_attention(stacks, stacks, stacks),
+        "batch_norm, training": lambda: F.batch_norm(image, mean, variance, training=True),
+        "cross_entropy, and backward": with_gradients(lambda x: F.cross_entropy(x, classes)),
+        "interpolate, bilinear": lambda: F.interpolate(image, scale_factor=2, mode="bilinear"),
+        "layer_norm, and backward": with_gradients(
+            lambda x: F.layer_norm(x, (10,), weight, bias).sum()
+        ),
+        "masked_select": lambda: matrix.masked_select(mask),
+        "max_pool2d": lambda: F.max_pool2d(image, 2),
+        "normalize": lambda: F.normalize(matrix),
+        "pad, reflect": lambda: F.pad(image, (1, 1, 1, 1), "reflect"),
+        "std": lambda: matrix.std(1),
     }
 
 

@@ -16,6 +16,7 @@ import sysconfig
 import tarfile
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -110,16 +111,19 @@ def _set_times(sdist: Path, seconds: int) -> None:
 
 
 def main(out: str, *names: str) -> None:
-    """Build the distributions named, or all."""
+    """Build the distributions named, or all, as many at a time as there are processors."""
     known = folders()
-    for name in names or known:
+
+    def told(name: str) -> None:
         started = time.monotonic()
         print(f"{name}: building ...", flush=True)
         wheel = build(name, known[name], Path(out))
-        size = wheel.stat().st_size / 1e6
-        print(
-            f"{name}: {wheel.name}, {size:.1f} MB, {time.monotonic() - started:.0f} s", flush=True
-        )
+        took, size = time.monotonic() - started, wheel.stat().st_size / 1e6
+        print(f"{name}: {wheel.name}, {size:.1f} MB, {took:.0f} s", flush=True)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for _ in pool.map(told, names or known):
+            pass
 
 
 if __name__ == "__main__":

@@ -159,6 +159,9 @@ def exported(net, data):
 
 
 def main(names):
+    unknown = sorted(set(names) - set(MODELS))
+    if unknown:
+        sys.exit(f"no model {', '.join(unknown)}; there are {', '.join(MODELS)}")
     bad = 0
     for name in names or MODELS:
         make, data = MODELS[name]
