@@ -85,6 +85,23 @@ def derivatives(t, name, *args, **options):
 
 
 ROWS = [
+    # --- what has no data ---
+    ("Cannot copy out of meta tensor; no data!", lambda t: t.ones(2, device="meta").cpu()),
+    ("Cannot copy out of meta tensor; no data!", lambda t: t.ones(2, device="meta").tolist()),
+    ("Cannot copy out of meta tensor; no data!", lambda t: t.ones(2).copy_(t.ones(2, device="meta"))),
+    ("Cannot copy out of meta tensor; no data!", lambda t: t.nn.Linear(2, 2, device="meta").to("cpu")),
+    ("Cannot copy out of meta tensor; no data!", lambda t: t.UntypedStorage(4, device="meta").cpu()),
+    ("Tensor.item() cannot be called on meta tensors", lambda t: t.ones((), device="meta").item()),
+    ("Tensor.item() cannot be called on meta tensors", lambda t: bool(t.ones(1, device="meta"))),
+    *[
+        ("Not available for 'meta' device type", lambda t, read=read, storage=storage: read(storage(t)))
+        for storage in (
+            lambda t: t.UntypedStorage(4, device="meta"),
+            lambda t: t.TypedStorage([1, 2], dtype=t.float32, device="meta"),
+            lambda t: t.ones(2, device="meta").untyped_storage(),
+        )
+        for read in (lambda s: s[0], lambda s: s[0:1], lambda s: s.tolist(), list)
+    ],
     # --- attributes, storages, ranges ---
     ("assigned grad expected to be a Tensor or None but got grad of type int", lambda t: set_(t, "grad", 3)),
     ("must be floating point or complex dtype", lambda t: set_(t, "data", t.ones(2, dtype=t.int64), requires_grad=True)),

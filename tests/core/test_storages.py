@@ -225,7 +225,7 @@ def test_old_constructors_take_storages(untyped):
         assert made.tolist() == [0.0, 1.0, 2.0]
     if not untyped:
         with pytest.raises(
-            RuntimeError, match="Expected a Storage of type Long or .* got type Float"
+            RuntimeError, match=r"Expected a Storage of type Long or .* got type Float"
         ):
             tp.LongTensor(1).new(storage)
 
