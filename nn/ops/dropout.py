@@ -119,8 +119,8 @@ def _of_channels(count: int) -> tuple[Any, Any]:
             )
         elif count == 2 and ndim == 3:
             warnings.warn(
-                "dropout2d: Received a 3D input to dropout2d, which is taken for (N, C, L), as in torch; use "
-                "dropout1d()",
+                "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+                "behavior is desired, for (N, C, L); use dropout1d()",
                 stacklevel=2,
             )
         return values
