@@ -182,16 +182,24 @@ def jacobian(
         if strategy == "forward-mode":
             return _forward_jacobian(func, points, create_graph, is_tuple)
         many, outputs = called(func, points, "jacobian", strict)
-        rows = [_jacobian_of(output, points, create_graph, strict, vectorize) for output in outputs]
+        rows = [
+            _jacobian_of(output, number, points, create_graph, strict, vectorize)
+            for number, output in enumerate(outputs)
+        ]
     matrices = [finished(row, create_graph) for row in rows]
     blocks = tuple([shaped_like(row, is_tuple) for row in matrices])
     return shaped_like(blocks, many)
 
 
 def _jacobian_of(
-    output: Any, points: tuple[Any, ...], create_graph: bool, strict: bool, vectorize: bool
+    output: Any,
+    number: int,
+    points: tuple[Any, ...],
+    create_graph: bool,
+    strict: bool,
+    vectorize: bool,
 ) -> tuple[Any, ...]:
-    """Return the Jacobians of one output with respect to all inputs."""
+    """Return the Jacobians of one output, the one of that number, with respect to all inputs."""
     size = output.numel()
     columns: list[list[Any]] = [[] for _ in points]
     flat = output.reshape(size)
@@ -228,7 +236,7 @@ def _jacobian_of(
             create_graph=create_graph,
             retain_graph=True,
         )
-        row = filled(found_row, points, strict, create_graph, "back")
+        row = filled(found_row, points, strict, create_graph, "output", output=number)
         for column, value in zip(columns, row, strict=True):
             column.append(value)
     return tuple(
@@ -305,7 +313,7 @@ def hessian(
         output = scalar(*points)
         check_outputs((output,), points, strict)
         found = gradients_of((output,), points, create_graph=True)
-        return filled(found, points, strict, True, "hessian")
+        return filled(found, points, strict, True, "hessian", "hessian")
 
     blocks = jacobian(gradient, given, create_graph, strict, vectorize, outer_jacobian_strategy)
     return blocks if is_tuple else blocks[0][0]
@@ -370,16 +378,16 @@ def _hessian_product(
         output = _scalar(func, name)(*points)
         check_outputs((output,), points, strict)
         first = gradients_of((output,), points, create_graph=True)
-        first = filled(first, points, strict, True, "hessian")
+        first = filled(first, points, strict, True, "back", "hessian")
         if name == "vhp":
             second = gradients_of(first, points, vector, create_graph=create_graph)
         else:
             # d/du of <u, H>: linear in u, so its derivative in direction v is H v.
             probes = tuple([probe_like(x) for x in points])
             inner = gradients_of(first, points, probes, create_graph=True)
-            inner = filled(inner, points, strict, True, "hessian")
+            inner = filled(inner, points, strict, True, "hessian", "hessian")
             second = gradients_of(inner, probes, vector, create_graph=create_graph)
-        product = filled(second, points, strict, create_graph, "hessian")
+        product = filled(second, points, strict, create_graph, "hessian", "hessian")
     return (
         finished((output,), create_graph)[0],
         shaped_like(finished(product, create_graph), is_tuple),

@@ -91,6 +91,8 @@ def check_outputs(outputs: tuple[Any, ...], inputs: tuple[Any, ...], strict: boo
 _INDEPENDENT = {
     "back": "The output of the user-provided function is independent of input {}. This is not allowed in "
     "strict mode.",
+    "output": "Output {output} of the user-provided function is independent of input {}. This is not "
+    "allowed in strict mode.",
     "jacobian": "The jacobian of the user-provided function is independent of input {}. This is not "
     "allowed in strict mode when create_graph=True.",
     "double": "The jacobian of the user-provided function is independent of input {}. This is not "
@@ -103,19 +105,26 @@ _INDEPENDENT = {
 
 
 def filled(
-    values: tuple[Any, ...], like: tuple[Any, ...], strict: bool, create_graph: bool, stage: str
+    values: tuple[Any, ...],
+    like: tuple[Any, ...],
+    strict: bool,
+    create_graph: bool,
+    stage: str,
+    constant: str = "jacobian",
+    output: int = 0,
 ) -> tuple[Any, ...]:
-    """Return the values with zeros for None; in strict mode neither None nor a constant may be there."""
+    """Return the values with zeros for None; in strict mode neither None nor a constant may be there.
+
+    `stage` and `constant` say what the one and the other mean, `output` of which output the values are.
+    """
     result = []
     for number, (value, other) in enumerate(zip(values, like, strict=True)):
         if value is None:
             if strict:
-                raise RuntimeError(_INDEPENDENT[stage].format(number))
+                raise RuntimeError(_INDEPENDENT[stage].format(number, output=output))
             value = zeros_like(other)
         elif strict and create_graph and not value.requires_grad:
-            raise RuntimeError(
-                _INDEPENDENT["hessian" if stage == "hessian" else "jacobian"].format(number)
-            )
+            raise RuntimeError(_INDEPENDENT[constant].format(number))
         result.append(value)
     return tuple(result)
 

@@ -5,15 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.ops.joining.joining import stack
+from tensorplug.core.tensor.tensor import Tensor
 
+from .forward_ad import dual_level, make_dual, unpack_dual
+from .gradcheck_points import GradcheckError, numbers, numerical_jacobian, outputs_of, refill
 from .transforms.transforms import jvp
 from .vmap.vmap import vmap
 
-Outputs = Callable[[Callable[..., Any], Any], tuple[Any, ...]]
+
+def check(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    positions: list[int],
+    eps: float,
+    atol: float,
+    rtol: float,
+    batched: bool,
+) -> None:
+    """Compare the tangents of the outputs with the rows of the Jacobians."""
+    for target in positions:
+        numerical = numerical_jacobian(func, args, target, eps)
+        _check_rows(func, args, target, numerical, atol, rtol)
+        if batched:
+            _check_batched(func, args, target)
 
 
-def directions(point: Any, refill: Callable[[Any, list[Any]], Any]) -> Iterator[Any]:
+def _directions(point: Any) -> Iterator[Any]:
     """Yield a tensor's unit directions; a complex one has a real and an imaginary one per element."""
     for position in range(point.numel()):
         for step in (1.0, 1j) if point.is_complex() else (1.0,):
@@ -22,65 +41,69 @@ def directions(point: Any, refill: Callable[[Any, list[Any]], Any]) -> Iterator[
             yield refill(point, values)
 
 
-def tangents(
-    func: Callable[..., Any], args: tuple[Any, ...], target: int, direction: Any, outputs: Outputs
+def _tangents(
+    func: Callable[..., Any], args: tuple[Any, ...], target: int, direction: Any
 ) -> tuple[Any, ...]:
-    """Return the tangents of the outputs for one direction of one input."""
+    """Return the tangents of the outputs for one direction of one input; nothing is recorded for backward."""
+    point = args[target]
+    with dual_level():
+        given = [
+            make_dual(arg.detach(), direction if arg is point else zeros_like(arg).detach())
+            if isinstance(arg, Tensor) and arg.requires_grad
+            else arg
+            for arg in args
+        ]
+        pairs = [unpack_dual(out) for out in outputs_of(func, given)]
+    return tuple([zeros_like(out) if tangent is None else tangent for out, tangent in pairs])
+
+
+def _pushed(
+    func: Callable[..., Any], args: tuple[Any, ...], target: int, direction: Any
+) -> tuple[Any, ...]:
+    """Return the tangents as a transform of functions has them, which may be batched."""
+    point = args[target]
 
     def of_target(value: Any) -> tuple[Any, ...]:
-        return outputs(func, [value if i == target else arg for i, arg in enumerate(args)])
+        return outputs_of(func, [value if arg is point else arg for arg in args])
 
-    found: tuple[Any, ...] = jvp(of_target, (args[target],), (direction,))[1]
+    found: tuple[Any, ...] = jvp(of_target, (point,), (direction,))[1]
     return found
 
 
-def mismatch(
+def _check_rows(
     func: Callable[..., Any],
     args: tuple[Any, ...],
     target: int,
     numerical: list[list[list[Any]]],
     atol: float,
     rtol: float,
-    outputs: Outputs,
-    flat: Callable[[Any], list[Any]],
-    refill: Callable[[Any, list[Any]], Any],
-) -> str | None:
-    """Return what differs between the tangents and the rows of the numerical Jacobian, or None."""
-    for row, direction in enumerate(directions(args[target], refill)):
-        for number, tangent in enumerate(tangents(func, args, target, direction, outputs)):
+) -> None:
+    for row, direction in enumerate(_directions(args[target])):
+        for number, tangent in enumerate(_tangents(func, args, target, direction)):
             expected = numerical[number][row]
-            for index, (a, b) in enumerate(zip(flat(tangent), expected, strict=True)):
+            for index, (a, b) in enumerate(zip(numbers(tangent), expected, strict=True)):
                 if not abs(a - b) <= atol + rtol * abs(b):
-                    return (
+                    raise GradcheckError(
                         f"Jacobian computed with forward mode mismatch for output {number} with respect to "
                         f"input {target}: d out[{index}] along direction {row} is numerically {b:.8g}, by "
                         f"forward mode {a:.8g}"
                     )
-    return None
 
 
-def batched_mismatch(
-    func: Callable[..., Any],
-    args: tuple[Any, ...],
-    target: int,
-    outputs: Outputs,
-    flat: Callable[[Any], list[Any]],
-    refill: Callable[[Any, list[Any]], Any],
-) -> str | None:
-    """Return whether tangents for a batch of directions differ from those of each, or None."""
-    some = list(directions(args[target], refill))[:2]
+def _check_batched(func: Callable[..., Any], args: tuple[Any, ...], target: int) -> None:
+    """Compare tangents for a batch of directions with those of each."""
+    some = list(_directions(args[target]))[:2]
     if not some:
-        return None
-    single = [tangents(func, args, target, direction, outputs) for direction in some]
-
-    def along(direction: Any) -> tuple[Any, ...]:
-        return tangents(func, args, target, direction, outputs)
-
-    for index, batched in enumerate(vmap(along)(stack(some))):
+        return
+    single = [_tangents(func, args, target, direction) for direction in some]
+    batches = vmap(lambda direction: _pushed(func, args, target, direction))(stack(some))
+    for index, batch in enumerate(batches):
         for row, one in enumerate(single):
             if any(
                 abs(a - b) > 1e-9 * (1 + abs(b))
-                for a, b in zip(flat(batched[row]), flat(one[index]), strict=True)
+                for a, b in zip(numbers(batch[row]), numbers(one[index]), strict=True)
             ):
-                return f"batched and single tangents of output {index} differ for input {target}"
-    return None
+                raise GradcheckError(
+                    "gradcheck or gradgradcheck failed while testing batched forward gradients: batched and "
+                    f"single tangents of output {index} differ for input {target}"
+                )

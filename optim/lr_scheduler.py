@@ -1,5 +1,6 @@
 """Learning-rate schedulers."""
 
+from . import scheduler_base
 from .composed_schedulers import ChainedScheduler, SequentialLR
 from .cosine_schedulers import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from .cyclic_schedulers import CyclicLR, OneCycleLR
@@ -16,6 +17,7 @@ from .factor_schedulers import (
 from .plateau import ReduceLROnPlateau
 from .scheduler_base import LRScheduler
 
+EPOCH_DEPRECATION_WARNING = scheduler_base.EPOCH_DEPRECATION_WARNING
 _LRScheduler = LRScheduler  # the name that code for older releases of torch asks isinstance with
 
 __all__ = [

@@ -298,6 +298,15 @@ def _batched(
     given = _as_tuple(grad_outputs, "grad_outputs")
     if not any(g is not None for g in given):
         raise RuntimeError("grad(): is_grads_batched needs grad_outputs")
+    for number, (gradient, output) in enumerate(zip(given, outputs, strict=False)):
+        if isinstance(gradient, TensorBase) and gradient._shape[1:] != output._shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the "
+                "batch dimension. The sizes of the remaining dimensions are expected to match the shape of "
+                "corresponding output, but a mismatch was detected: "
+                f"grad_output[{number}] has a shape of {list(gradient._shape)} and output[{number}] has a "
+                f"shape of {list(output._shape)}."
+            )
     used: list[bool] = []
 
     def one(*gradients: Any) -> tuple[Any, ...]:

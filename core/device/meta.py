@@ -82,7 +82,10 @@ class MetaRuntime(DeviceRuntime):
 
     def to_host(self, array: MetaArray) -> Any:
         """Raise: there is no data."""
-        raise RuntimeError("cannot copy out of a meta tensor: it has no data")
+        raise NotImplementedError(
+            "Cannot copy out of meta tensor; no data! Tensor.item() cannot be called on meta tensors; a "
+            "module gets memory by Module.to_empty(device=...), a tensor by empty_like(tensor, device=...)"
+        )
 
     def copy_from(self, array: Any, source: DeviceRuntime, index: int) -> MetaArray:
         """Forget another device's data."""

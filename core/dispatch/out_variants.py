@@ -278,9 +278,9 @@ def resize_out(op: Op, target: Any, shape: Shape) -> None:
 
     if math.prod(target._shape):
         warnings.warn(
-            f"{op.name}(): An output with one or more elements was resized since it had shape "
-            f"{list(target._shape)}, which does not match the required output shape {list(shape)}; "
-            "pass an empty tensor, or one of that shape",
+            f"An output with one or more elements was resized since it had shape {list(target._shape)}, "
+            f"which does not match the required output shape {list(shape)} of {op.name}(). This behavior is "
+            "deprecated; pass an empty tensor, or one of that shape",
             UserWarning,
             stacklevel=5,
         )

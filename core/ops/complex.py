@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..device.dtypes import float32, float64
+from ..device.dtypes import float32, float64, scalar_type
 from ..dispatch import op_registry
 from ..dispatch.op_registry import composite
 from ..dispatch.out_variants import exact_out
@@ -28,14 +28,14 @@ def _check_parts(name: str, first: Any, second: Any, labels: tuple[str, str]) ->
     for value in (first, second):
         if value._key.dtype not in (float32, float64):
             raise RuntimeError(
-                f"{name}(): Expected both inputs to be Float or Double tensors but got "
-                f"{first.dtype.name} and {getattr(second, 'dtype', type(second))}"
+                f"{name}(): Expected both inputs to be Half, Float or Double tensors but got "
+                f"{scalar_type(first.dtype)} and {scalar_type(second.dtype)}; of Half there are no complex "
+                "numbers here"
             )
     if first._key.dtype is not second._key.dtype:
         raise RuntimeError(
-            f"{name}(): Expected object of dtype {first.dtype.name} but got dtype "
-            f"{second.dtype.name} for "
-            "second argument"
+            f"{name}(): Expected object of scalar type {scalar_type(first.dtype)} but got scalar type "
+            f"{scalar_type(second.dtype)} for second argument"
         )
 
 

@@ -67,6 +67,13 @@ def diff(
                 "diff(): diff expects prepend or append to be the same dimension as input, got "
                 f"{len(part._shape)} and {len(input._shape)}"
             )
+        for axis, size in enumerate(part._shape):
+            if axis != dim and size != input._shape[axis]:
+                raise RuntimeError(
+                    "diff(): diff expects the shape of tensor to prepend or append to match that of input "
+                    f"except along the differencing dimension; input.size({axis}) = {input._shape[axis]}, "
+                    f"but got tensor.size({axis}) = {size}"
+                )
     if len(parts) > 1 and n:
         input = _CAT.call(parts, dim)
     for _ in range(min(n, input._shape[dim])):

@@ -157,8 +157,9 @@ def share_array(array: Any, name: str) -> Any:
         import warnings
 
         warnings.warn(
-            f"{name}(): The given {'buffer' if name == 'frombuffer' else 'NumPy array'} is not writable, "
-            "and tensors are; writing to the tensor will fail. Pass a copy to get memory of its own",
+            f"The given {'buffer' if name == 'frombuffer' else 'NumPy array'} is not writable, and there are "
+            f"no non-writable tensors: writing to what {name}() returns will fail. Pass a copy to get memory "
+            "of its own",
             UserWarning,
             stacklevel=4,
         )

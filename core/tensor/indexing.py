@@ -23,7 +23,7 @@ from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
 from ..dispatch.view_calls import follow
 from ..errors import warn
-from ..ops.indexing.indexing import MASK_OF_BYTES, sliced_shape
+from ..ops.indexing.indexing import mask_of_bytes, sliced_shape
 from .base import TensorBase, new_tensor
 from .host_data import from_data
 from .shapes import Shape
@@ -404,8 +404,8 @@ def _items(key: Any) -> tuple[Any, ...]:
         return (key,)
     if any([_is_key(item) for item in key]):
         warnings.warn(
-            "using a list as a multidimensional index is deprecated, because it may come to mean a "
-            "tensor of positions; write x[tuple(key)] instead of x[key]",
+            "Using a non-tuple sequence for multidimensional indexing is deprecated, because it may come to "
+            "mean a tensor of positions; use x[tuple(seq)] instead of x[seq]",
             UserWarning,
             stacklevel=5,
         )
@@ -424,7 +424,7 @@ def _part(item: Any, input: Any) -> Any:
         dtype = item._key.dtype
         if dtype is bool_ or dtype is uint8:
             if dtype is uint8 and not item._shape:
-                warn(MASK_OF_BYTES, UserWarning)
+                warn(mask_of_bytes("index"), UserWarning)
             return item if item._shape else bool(item)
         if dtype not in (int32, int64) and (item._shape or dtype.category > 1):
             raise IndexError(

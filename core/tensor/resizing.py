@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..device.dtypes import scalar_type
 from ..dispatch.layers import note_opaque
 from ..dispatch.state import dispatch_state
 from ..ops.rules import check_tensor
@@ -117,7 +118,8 @@ def set_(
         if isinstance(memory, (TypedStorage, UntypedStorage)):
             if isinstance(memory, TypedStorage) and memory.dtype is not key.dtype:
                 raise RuntimeError(
-                    f"set_(): expected a storage of {key.dtype.name}, got one of {memory.dtype.name}"
+                    f"set_(): Expected a Storage of type {scalar_type(key.dtype)} or an UntypedStorage, but "
+                    f"got type {scalar_type(memory.dtype)}"
                 )
             source = shown(memory, key, storage_offset, size, stride)
     check_tensor(source, "set_", "source")

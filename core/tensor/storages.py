@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from ..device.device import Device
-from ..device.dtypes import ALL_DTYPES, DType, get_default_dtype, uint8
+from ..device.dtypes import ALL_DTYPES, DType, get_default_dtype, shown as shown_name, uint8
 from ..dispatch import layers
 from ..dispatch.keys import default_device
 from ..dispatch.state import dispatch_state
@@ -40,6 +40,14 @@ def _bare(tensor: Any) -> Any:
     result = new_tensor(tensor._array, tensor._key, tensor._shape)
     result._storage = storage_of(tensor)
     return result
+
+
+def _check_readable(storage: UntypedStorage | TypedStorage) -> None:
+    """Refuse to read what has no data."""
+    if storage.device.type == "meta":
+        raise NotImplementedError(
+            "Not available for 'meta' device type: the storage has a size, and no data"
+        )
 
 
 class UntypedStorage:
@@ -221,6 +229,7 @@ class UntypedStorage:
 
     def tolist(self) -> list[int]:
         """Return the bytes as numbers."""
+        _check_readable(self)
         values: list[int] = self._bytes.tolist()
         return values
 
@@ -228,6 +237,7 @@ class UntypedStorage:
         return iter(self.tolist())
 
     def __getitem__(self, index: Any) -> Any:
+        _check_readable(self)
         if isinstance(index, slice):
             if index.step not in (None, 1):
                 raise RuntimeError("UntypedStorage: slices must have a step of 1")
@@ -432,11 +442,12 @@ class TypedStorage:
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """Return the name of the type, or the elements as another dtype."""
         if dtype is None:
-            return f"tensorplug.{self.pickle_storage_type()}"
+            return shown_name(self.pickle_storage_type())
         return self._as(dtype)
 
     def tolist(self) -> list[Any]:
         """Return the elements as numbers."""
+        _check_readable(self)
         values: list[Any] = self._elements.tolist()
         return values
 
@@ -444,6 +455,7 @@ class TypedStorage:
         return iter(self.tolist())
 
     def __getitem__(self, index: Any) -> Any:
+        _check_readable(self)
         if isinstance(index, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         return self._elements[index].item()

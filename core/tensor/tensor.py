@@ -417,7 +417,10 @@ class Tensor(TensorMethods):
             layers.note_opaque("setting grad")
         if value is not None:
             if not isinstance(value, TensorBase):
-                raise TypeError(f"grad must be a Tensor or None, got {type(value).__name__}")
+                raise TypeError(
+                    "assigned grad expected to be a Tensor or None but got grad of type "
+                    f"{type(value).__name__}"
+                )
             if value is self:
                 raise RuntimeError("can't assign a Variable as its own grad")
             if value._shape != self._shape:
@@ -508,8 +511,13 @@ class Tensor(TensorMethods):
             raise TypeError(f"data must be a Tensor, got {type(value).__name__}")
         if self._state and not value.dtype.is_floating_point and not value.dtype.is_complex:
             raise RuntimeError(
-                "data set to a tensor that requires gradients must be floating point or complex, "
+                "data set to a tensor that requires gradients must be floating point or complex dtype, "
                 f"got {value.dtype}"
+            )
+        if value.layout is not self.layout:
+            raise RuntimeError(
+                "setting data: the tensor and the new data have incompatible tensor type: "
+                f"{self.layout} and {value.layout}"
             )
         if dispatch_state.layers_active:
             layers.note_opaque("setting data")

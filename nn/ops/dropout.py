@@ -107,15 +107,20 @@ def _of_channels(count: int) -> tuple[Any, Any]:
         values = _canonical(input, p, training, name)
         ndim = len(input._shape)
         if ndim not in (count + 1, count + 2):
-            wrong = (
-                f"{name}: Expected {count + 1}D or {count + 2}D input, but received a {ndim}D input"
-            )
+            expected = f"{count + 1}D or {count + 2}D"
             if count == 1 or ndim < 4 - count:
-                raise RuntimeError(wrong)
-            warnings.warn(f"{wrong}; use dropout() for elements of their own", stacklevel=2)
+                raise RuntimeError(
+                    f"{name}: Expected {expected} input, but received a {ndim}D input"
+                )
+            warnings.warn(
+                f"{name}: Received a {ndim}-D input to {name}, which is deprecated: it takes {expected}; use "
+                "dropout() for elements of their own",
+                stacklevel=2,
+            )
         elif count == 2 and ndim == 3:
             warnings.warn(
-                "dropout2d: a 3D input is taken for (N, C, L), as in torch; use dropout1d()",
+                "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+                "behavior is desired, for (N, C, L); use dropout1d()",
                 stacklevel=2,
             )
         return values

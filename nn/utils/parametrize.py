@@ -311,12 +311,15 @@ def _check_next(value: Tensor, parametrization: Module) -> None:
 def _check_like(result: Any, value: Tensor, what: str) -> None:
     if not isinstance(result, Tensor):
         raise ValueError(f"{what} must return a tensor. Got {type(result).__name__}.")
-    if tuple(result.shape) != tuple(value.shape) or result.dtype is not value.dtype:
-        raise ValueError(
-            "Registering a parametrization may not change the shape or the dtype of the tensor, unless "
-            f"the `unsafe` flag is enabled: {list(value.shape)} and {value.dtype} became "
-            f"{list(result.shape)} and {result.dtype}"
-        )
+    for kind, before, after in (
+        ("dtype", value.dtype, result.dtype),
+        ("shape", list(value.shape), list(result.shape)),
+    ):
+        if before != after:
+            raise ValueError(
+                f"Registering a parametrization may not change the {kind} of the tensor, unless `unsafe` "
+                f"flag is enabled: {before} became {after}"
+            )
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:

@@ -8,7 +8,7 @@ from tensorplug.autograd import no_grad
 
 from .. import functional as F
 from ..module import Module
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 from .parametrizations import norm_except
 
 __all__ = ["remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
@@ -29,6 +29,13 @@ class _WeightNorm:
 
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute(module))
+
+
+def _refuse_uninitialized(weight: Any, name: str) -> None:
+    if is_lazy(weight):
+        raise ValueError(
+            f"The module passed to `{name}` can't have uninitialized parameters: call it with a batch first"
+        )
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
@@ -61,6 +68,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
             )
     hook = _WeightNorm(name, dim)
     weight = getattr(module, name)
+    _refuse_uninitialized(weight, "WeightNorm")
     del module._parameters[name]
     module.register_parameter(f"{name}_g", Parameter(norm_except(weight.detach(), hook.dim)))
     module.register_parameter(f"{name}_v", Parameter(weight.detach()))
@@ -162,6 +170,7 @@ def spectral_norm(
     weight = module._parameters[name]
     if weight is None:
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
+    _refuse_uninitialized(weight, "SpectralNorm")
     with no_grad():
         rows, columns = hook.matrix(weight.detach()).shape
         u = F.normalize(weight.detach().new_empty(rows).normal_(0, 1), dim=0, eps=eps)

@@ -416,5 +416,5 @@ def test_the_gradient_under_its_other_name():
     assert x._grad is None
     x._grad = tp.ones(2)
     assert x.grad.tolist() == [1.0, 1.0]
-    with pytest.raises(TypeError, match="must be a Tensor"):
+    with pytest.raises(TypeError, match="to be a Tensor or None"):
         x._grad = 3

@@ -61,7 +61,85 @@ def F(t):
     return t.nn.functional
 
 
+def set_(t, name, value, **options):
+    setattr(t.ones(2, 2, **options), name, value)
+
+
+def dual_of_dual(t):
+    forward = t.autograd.forward_ad
+    with forward.dual_level():
+        forward.make_dual(t.ones(2), forward.make_dual(t.ones(2), t.ones(2)))
+
+
+def constant(t):
+    return lambda x: t.ones(2, requires_grad=True).sum() * 2
+
+
+def parametrized(t, forward):
+    part = type("Part", (t.nn.Module,), {"forward": lambda self, x: forward(x)})
+    t.nn.utils.parametrize.register_parametrization(t.nn.Linear(2, 3), "weight", part())
+
+
+def derivatives(t, name, *args, **options):
+    getattr(t.autograd.functional, name)(*args, strict=True, **options)
+
+
 ROWS = [
+    # --- what has no data ---
+    ("Cannot copy out of meta tensor; no data!", lambda t: t.ones(2, device="meta").cpu()),
+    ("Cannot copy out of meta tensor; no data!", lambda t: t.ones(2, device="meta").tolist()),
+    ("Cannot copy out of meta tensor; no data!", lambda t: t.ones(2).copy_(t.ones(2, device="meta"))),
+    ("Cannot copy out of meta tensor; no data!", lambda t: t.nn.Linear(2, 2, device="meta").to("cpu")),
+    ("Cannot copy out of meta tensor; no data!", lambda t: t.UntypedStorage(4, device="meta").cpu()),
+    ("Tensor.item() cannot be called on meta tensors", lambda t: t.ones((), device="meta").item()),
+    ("Tensor.item() cannot be called on meta tensors", lambda t: bool(t.ones(1, device="meta"))),
+    *[
+        ("Not available for 'meta' device type", lambda t, read=read, storage=storage: read(storage(t)))
+        for storage in (
+            lambda t: t.UntypedStorage(4, device="meta"),
+            lambda t: t.TypedStorage([1, 2], dtype=t.float32, device="meta"),
+            lambda t: t.ones(2, device="meta").untyped_storage(),
+        )
+        for read in (lambda s: s[0], lambda s: s[0:1], lambda s: s.tolist(), list)
+    ],
+    # --- attributes, storages, ranges ---
+    ("assigned grad expected to be a Tensor or None but got grad of type int", lambda t: set_(t, "grad", 3)),
+    ("must be floating point or complex dtype", lambda t: set_(t, "data", t.ones(2, dtype=t.int64), requires_grad=True)),
+    ("incompatible tensor type", lambda t: set_(t, "data", t.ones(2, 2).to_sparse())),
+    ("Expected a Storage of type ", lambda t: t.ones(1).set_(t.ones(3, dtype=t.float64).storage())),
+    ("torch.linspace(): inferred dtype", lambda t: t.linspace(0, 1j, 5, dtype=t.float32)),
+    ("torch.logspace(): inferred dtype", lambda t: t.logspace(0, 1j, 5, dtype=t.float32)),
+    ("Expected both inputs to be Half, Float or Double tensors but got Long and Long",
+     lambda t: t.complex(t.tensor([1]), t.tensor([1]))),
+    ("Expected both inputs to be Half, Float or Double tensors but got Bool and Bool",
+     lambda t: t.polar(t.tensor([True]), t.tensor([True]))),
+    ("Expected object of scalar type Float but got scalar type Double for second argument",
+     lambda t: t.complex(t.ones(1), t.ones(1, dtype=t.float64))),
+    ("diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; input.size(0) = 2, but got tensor.size(0) = 3",
+     lambda t: t.diff(t.ones(2, 2), prepend=t.ones(3, 2))),
+    ("tensor_split expected tensor_indices_or_sections to have dtype of long, but got Float",
+     lambda t: t.tensor_split(t.ones(3), t.tensor(1.0))),
+    # --- derivatives ---
+    ("If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension.",
+     lambda t: t.autograd.grad((w := t.ones(2, 2, requires_grad=True)) * 2, w, t.ones(2), is_grads_batched=True)),
+    ("Output 0 of the user-provided function is independent of input 0.", lambda t: derivatives(t, "jacobian", constant(t), t.ones(2))),
+    ("The output of the user-provided function is independent of input 0.", lambda t: derivatives(t, "vjp", constant(t), t.ones(2), t.ones(()))),
+    ("The output of the user-provided function is independent of input 0.", lambda t: derivatives(t, "jvp", constant(t), t.ones(2), t.ones(2))),
+    ("The output of the user-provided function is independent of input 0.", lambda t: derivatives(t, "vhp", constant(t), t.ones(2), t.ones(2))),
+    ("The output of the user-provided function is independent of input 0.", lambda t: derivatives(t, "hvp", constant(t), t.ones(2), t.ones(2))),
+    ("While computing the hessian, found that the jacobian", lambda t: derivatives(t, "hessian", constant(t), t.ones(2))),
+    ("While computing the hessian, found that the jacobian", lambda t: derivatives(t, "vhp", lambda x: x.sum(), t.ones(2), t.ones(2))),
+    ("While computing the hessian, found that the jacobian", lambda t: derivatives(t, "hvp", lambda x: x.sum(), t.ones(2), t.ones(2))),
+    ("The jacobian of the user-provided function is independent of input 0.",
+     lambda t: derivatives(t, "jacobian", lambda x: x * 2, t.ones(2), create_graph=True)),
+    ("has a forward gradient at the same level", lambda t: dual_of_dual(t)),
+    # --- parametrizations ---
+    ("Registering a parametrization may not change the dtype of the tensor, unless `unsafe` flag is enabled",
+     lambda t: parametrized(t, lambda x: x.bool())),
+    ("Registering a parametrization may not change the shape of the tensor, unless `unsafe` flag is enabled",
+     lambda t: parametrized(t, lambda x: x[:1])),
+    ("The module passed to `WeightNorm` can't have uninitialized parameters", lambda t: t.nn.utils.weight_norm(t.nn.LazyLinear(3))),
+    ("The module passed to `SpectralNorm` can't have uninitialized parameters", lambda t: t.nn.utils.spectral_norm(t.nn.LazyLinear(3))),
     # --- products ---
     ("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)", lambda t: t.ones(2, 3) @ t.ones(4, 5)),
     ("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)", lambda t: t.mm(t.ones(2, 3), t.ones(4, 5))),

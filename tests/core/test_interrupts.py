@@ -190,7 +190,7 @@ OTHERS = {
     "distributed.file_store.FileStore._locked": "a file",
     "distributed.tcp_store._Server": "a server's sockets",
     "utils.benchmark.set_torch_threads": "how many threads kernels use, of the whole process",
-    "autograd.gradcheck._moved": "writes elements to the inputs of a check, and puts them back",
+    "autograd.gradcheck_points.moved": "writes elements to the inputs of a check, and puts them back",
     "autograd.grad_mode._Mode": "a base class",
     "autograd.anomaly_mode.set_detect_anomaly": "has a test of its own",
     "autograd.graph.handles.RemovableHandle": "has a test of its own",

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
+import importlib
+import re
 import warnings
 
+import numpy as np
 import pytest
 
 import tensorplug as tp
+
+
+def read_only():
+    array = np.zeros(2)
+    array.flags.writeable = False
+    return array
+
+
+def dropout(L, count):
+    return getattr(L.nn.functional, f"dropout{count}d")
+
+
+def checkpoint(L):
+    return importlib.import_module(f"{L.__name__}.utils.checkpoint").checkpoint
 
 
 def bytes_mask(L):
     return L.tensor([1, 0, 1], dtype=L.uint8)
 
 
+BYTES = r"indexing with dtype \w+\.uint8 is now deprecated, please use a dtype"
+
 #: By name: a call, whether it warns, and what the warning says.
 CALLS = {
-    "meshgrid": (lambda L: L.meshgrid(L.ones(2), L.ones(3)), "required to pass the indexing argument"),
+    "meshgrid": (lambda L: L.meshgrid(L.ones(2), L.ones(3)), "torch.meshgrid: in an upcoming release"),
     "meshgrid of ij": (lambda L: L.meshgrid(L.ones(2), L.ones(3), indexing="ij"), None),
     "cartesian_prod": (lambda L: L.cartesian_prod(L.ones(2), L.ones(3)), None),
-    "range": (lambda L: L.range(0, 3), "range is deprecated"),
+    "range": (lambda L: L.range(0, 3), "torch.range is deprecated"),
     "arange": (lambda L: L.arange(0, 3), None),
     "where": (
-        lambda L: L.where(bytes_mask(L), L.ones(3), L.zeros(3)), "received a uint8 condition tensor"
+        lambda L: L.where(bytes_mask(L), L.ones(3), L.zeros(3)), "where received a uint8 condition tensor"
     ),
     "where of bools": (lambda L: L.where(bytes_mask(L).bool(), L.ones(3), L.zeros(3)), None),
-    "index": (lambda L: L.ones(3)[bytes_mask(L)], "indexing with dtype .*uint8"),
+    "index": (lambda L: L.ones(3)[bytes_mask(L)], BYTES),
     "index of bools": (lambda L: L.ones(3)[bytes_mask(L).bool()], None),
-    "index among others": (lambda L: L.ones(2, 3)[:, bytes_mask(L)], "indexing with dtype .*uint8"),
+    "index among others": (lambda L: L.ones(2, 3)[:, bytes_mask(L)], BYTES),
     **{
         f"random_ {dtype} {bounds}": (
             lambda L, dtype=dtype, bounds=bounds: L.ones(2, dtype=getattr(L, dtype)).random_(*bounds),
@@ -42,6 +61,29 @@ CALLS = {
         )
     },
     "randint": (lambda L: L.randint(2**25, (2,), dtype=L.float32), "to - 1 is out of bounds"),
+    "out= of another shape": (
+        lambda L: L.add(L.ones(3), 1, out=L.ones(2)), "An output with one or more elements was resized"
+    ),
+    "out= without elements": (lambda L: L.add(L.ones(3), 1, out=L.empty(0)), None),
+    "from_numpy": (lambda L: L.from_numpy(read_only()), "The given NumPy array is not writable, and"),
+    "asarray": (lambda L: L.asarray(read_only()), "The given NumPy array is not writable, and"),
+    "tensor": (lambda L: L.tensor(read_only()), None),
+    "frombuffer": (lambda L: L.frombuffer(b"abcd", dtype=L.uint8), "The given buffer is not writable, and"),
+    "index by a list": (
+        lambda L: L.ones(3, 3)[[slice(0, 1), [1]]], "Using a non-tuple sequence for multidimensional indexing"
+    ),
+    **{
+        f"dropout{count}d of {ndim}": (
+            lambda L, count=count, ndim=ndim: dropout(L, count)(L.ones([2] * ndim)),
+            None if ndim in (count + 1, count + 2) and (count, ndim) != (2, 3)
+            else rf"dropout{count}d: Received a {ndim}-?D input to dropout{count}d",
+        )
+        for count in (2, 3) for ndim in range(4 - count, 7)
+    },
+    "checkpoint": (
+        lambda L: checkpoint(L)(lambda x: x * 2, L.ones(2, requires_grad=True)),
+        "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly",
+    ),
     "random_ of integers": (lambda L: L.ones(2, dtype=L.int64).random_(2**40), None),
 }  # fmt: skip
 
@@ -58,8 +100,12 @@ def test_what_warns(name, lib):
             with warnings.catch_warnings(action="error"):
                 call(L)
         else:
-            with pytest.warns(UserWarning, match=text):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
                 call(L)
+            said = [str(warning.message) for warning in caught]
+            # Filters of warnings compare from the beginning.
+            assert any(re.match(text, one) for one in said), said
     finally:
         if L is not tp:
             L.set_warn_always(False)
@@ -75,6 +121,6 @@ def test_what_warns(name, lib):
     ],
 )
 def test_masks_of_bytes_warn_once(call):
-    with pytest.warns(UserWarning, match="uint8 is deprecated") as seen:
+    with pytest.warns(UserWarning, match="uint8 is now deprecated") as seen:
         call(tp.zeros(3), bytes_mask(tp))
     assert len(seen) == 1

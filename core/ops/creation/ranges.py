@@ -16,6 +16,7 @@ from ...device.dtypes import (
     default_complex,
     get_default_dtype,
     int64,
+    scalar_type,
 )
 from ...device.scalars import fitting
 from ...dispatch import op_registry
@@ -235,6 +236,14 @@ def _zero_dim(value: Any, name: str, argument: str) -> Number:
     return number(value, name, argument)
 
 
+def _check_inferred(start: Number, end: Number, dtype: DType, name: str) -> None:
+    if dtype.category != COMPLEX and (isinstance(start, complex) or isinstance(end, complex)):
+        raise RuntimeError(
+            f"torch.{name}(): inferred dtype, which is complex, can't be safely cast to passed dtype "
+            f"{scalar_type(dtype)}"
+        )
+
+
 def _spaced(start: Number, end: Number, steps: int, dtype: DType, device: Device, name: str) -> Any:
     if isinstance(steps, bool) or not hasattr(steps, "__index__"):
         raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
@@ -243,8 +252,7 @@ def _spaced(start: Number, end: Number, steps: int, dtype: DType, device: Device
         raise RuntimeError(f"{name}(): number of steps must be non-negative, got {count}")
     if dtype.category == BOOL:
         raise NotImplementedError(f"{name}(): not implemented for bool")
-    if dtype.category != COMPLEX and (isinstance(start, complex) or isinstance(end, complex)):
-        raise RuntimeError(f"{name}(): complex bounds take a complex dtype, got {dtype.name}")
+    _check_inferred(start, end, dtype, name)
     start, end = fitting(start, dtype), fitting(end, dtype)
     if count <= 1:
         return fill_new((count,), start, dtype, device)
@@ -296,6 +304,7 @@ def logspace(
     if chosen.category == BOOL:
         raise NotImplementedError("logspace(): not implemented for bool")
     exact = chosen if chosen.category >= FLOATING else get_default_dtype()
+    _check_inferred(first, last, chosen, "logspace")
     for bound in (first, last):
         fitting(bound, chosen)
     powers = _POW.call(base, _spaced(first, last, steps, exact, where, "logspace"))

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import INTEGER, bool_, int32, int64, uint8
+from ...device.dtypes import INTEGER, bool_, int32, int64, shown, uint8
 from ...dispatch import op_registry
 from ...dispatch.execution import show
 from ...dispatch.op_registry import Spec, composite, primitive
@@ -196,7 +196,12 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
 # --- index tensors ------------------------------------------------------------------------------
 
 
-MASK_OF_BYTES = "indexing with dtype uint8 is deprecated; use a mask of dtype bool"
+def mask_of_bytes(name: str) -> str:
+    """Return the warning about a mask of uint8."""
+    return (
+        f"indexing with dtype {shown('uint8')} is now deprecated, please use a dtype {shown('bool')} "
+        f"instead, in {name}()"
+    )
 
 
 def index_tensors(input: Any, indices: Sequence[Any], name: str) -> list[Any]:
@@ -224,7 +229,7 @@ def index_tensors(input: Any, indices: Sequence[Any], name: str) -> list[Any]:
             item = to_device(item, input._key.device)
         if dtype is bool_ or dtype is uint8:
             if dtype is uint8:
-                warn(f"{name}(): {MASK_OF_BYTES}", UserWarning)
+                warn(mask_of_bytes(name), UserWarning)
             found.extend(_of_mask(input, item, len(found)))
         elif dtype is int64:
             found.append(item)

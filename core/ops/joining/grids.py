@@ -71,7 +71,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         )
     if indexing is None:
         warn(
-            "meshgrid(): in an upcoming release, it will be required to pass the indexing argument; pass "
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument; pass "
             'indexing="ij" for what it is now',
             UserWarning,
         )

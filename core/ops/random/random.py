@@ -146,7 +146,7 @@ def _warn_of_gaps(low: int, high: int, dtype: DType, name: str) -> None:
     for value, argument in ((low, "from"), (high - 1, "to - 1")):
         if not -exact <= value <= exact:
             warn(
-                f"{name}(): {argument} is out of bounds [-{exact}, {exact}]: {value}. Due to precision "
+                f"{argument} is out of bounds [-{exact}, {exact}] in {name}(): {value}. Due to precision "
                 f"limitations {dtype.name} can support discrete uniform distribution only within this range",
                 UserWarning,
             )

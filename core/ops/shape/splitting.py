@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import int64
+from ...device.dtypes import int64, scalar_type
 from ...dispatch.op_registry import composite
 from ...dispatch.state import dispatch_state
 from ...tensor.base import TensorBase
@@ -180,7 +180,7 @@ def tensor_split(
         if given.dtype is not int64:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
-                f"{given.dtype}"
+                f"{scalar_type(given.dtype)}"
             )
         given = given.tolist()
     size = input._shape[dim]

@@ -19,10 +19,20 @@ from .declaration import check_gradient, check_reduction, check_tensors, loss, r
 
 
 def _broadcast(input: Any, target: Any, *options: Any, name: str) -> Any:
-    """Return the arguments with both at one shape, with torch's warning if theirs differ."""
+    """Return the arguments with both at one shape, with torch's warning if theirs differ.
+
+    Whole numbers are converted to the dtype of the other one, in which the loss and its gradient are.
+    """
     check_tensors(name, input=input, target=target)
+    converted = False
+    if target._key is not input._key:
+        whole = [not tensor._key.is_differentiable for tensor in (input, target)]
+        if whole == [False, True]:
+            target, converted = target.to(input.dtype), True
+        elif whole == [True, False]:
+            input, converted = input.to(target.dtype), True
     if target._shape == input._shape:
-        return None
+        return (input, target, *options) if converted else None
     warn(
         f"Using a target size ({list(target.shape)}) that is different to the input size "
         f"({list(input.shape)}). This will likely lead to incorrect results due to broadcasting. Please "

@@ -232,7 +232,6 @@ def rprop_update(
     maximize: bool,
 ) -> None:
     """Update one parameter as :func:`rprop_step` does."""
-    gradient = gradient.detach()  # only its sign counts, of which the derivative is zero
     if maximize:
         gradient = -gradient
     agreement = gradient * previous
@@ -240,5 +239,6 @@ def rprop_update(
     factor = ones_like(size).masked_fill_(agreement > 0, grow).masked_fill_(turned, shrink)
     size.mul_(factor).clamp_(smallest, largest)
     gradient = gradient.masked_fill(turned, 0)  # no step, and no verdict in the next one
-    parameter.addcmul_(gradient.sign(), size, value=-1)
+    # Only the sign counts, of which the derivative is zero; what is kept is the gradient itself.
+    parameter.addcmul_(gradient.detach().sign(), size, value=-1)
     previous.copy_(gradient)

@@ -114,8 +114,9 @@ class Alias(types.ModuleType):
                 return alias_of(full)
             except ModuleNotFoundError as error:
                 raise AttributeError(_missing(full)) from error
-        if isinstance(value, (type, types.FunctionType)):
-            self.__dict__[name] = value  # found at once from now on
+        # What the module holds is found at once from now on; what it answers anew each time is asked for.
+        if isinstance(value, (type, types.FunctionType)) and name in vars(self._target):
+            self.__dict__[name] = value
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -464,7 +464,7 @@ def checkpoint(
     """
     if use_reentrant is None:
         warnings.warn(
-            "checkpoint: the use_reentrant parameter should be passed explicitly. "
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
             "use_reentrant=False is recommended; without it, use_reentrant=True is assumed.",
             UserWarning,
             stacklevel=2,
@@ -522,8 +522,8 @@ def checkpoint_sequential(
     """
     if use_reentrant is None:
         warnings.warn(
-            "checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
-            "use_reentrant=False is recommended; without it, use_reentrant=True is assumed.",
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed "
+            "explicitly. use_reentrant=False is recommended; without it, use_reentrant=True is assumed.",
             UserWarning,
             stacklevel=2,
         )
