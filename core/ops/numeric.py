@@ -448,5 +448,6 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     return mul(floor_divide(abs(first), where(eq(divisor, 0), 1, divisor)), abs(second))
 
 
-exact_out(frexp, heaviside, nan_to_num)
+exact_out(heaviside, nan_to_num)
+exact_out(frexp, said="torch.frexp() expects {output} to have dtype {words[0]} but got {words[1]}")
 exact_out(signbit, said="{name} does not support non-boolean outputs. Got one of {1.name}")

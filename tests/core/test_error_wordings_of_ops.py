@@ -46,6 +46,10 @@ ROWS = [
     ("signbit does not support non-boolean outputs.", lambda t: t.signbit(t.ones(2), out=t.ones(2))),
     ("isneginf does not support complex inputs.", lambda t: t.isneginf(t.ones(2) * 1j)),
     ("torch.frexp() only supports floating-point dtypes", lambda t: t.frexp(ints(t, 2))),
+    ("torch.frexp() expects mantissa to have dtype float but got double",
+     lambda t: t.frexp(t.ones(2), out=(double(t, 2), t.ones(2, dtype=t.int32)))),
+    ("torch.frexp() expects exponent to have", lambda t: t.frexp(t.ones(2), out=(t.ones(2), t.ones(2)))),
+    ("In-place abs is not supported for complex tensors.", lambda t: (t.ones(2) * 1j).abs_()),
     ("polygamma(n, x) does not support negative n.", lambda t: t.polygamma(-1, t.ones(2))),
     ("Boolean alpha only supported for Boolean results.", lambda t: t.add(t.ones(2), t.ones(2), alpha=True)),
     # --- reductions, statistics, sorting ---
