@@ -251,6 +251,9 @@ _DLPACK_CPU = 1  # kDLCPU
 
 def to_dlpack(tensor: Tensor, options: dict[str, Any]) -> Any:
     """Return a DLPack capsule of a tensor."""
+    stream = options.get("stream")
+    if stream is not None and type(stream) is not int:
+        raise TypeError(f"__dlpack__(): stream must be ``int`` or ``none``, got {stream!r}")
     if tensor.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if dispatch_state.layers_active:
