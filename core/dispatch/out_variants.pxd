@@ -16,3 +16,8 @@ cdef bint _inplace_plain(Op op, TensorBase target, tuple args)
     tensor=TensorBase,
 )
 cpdef bint written(Op op, TensorBase target, tuple operands)
+
+cpdef bint is_free(TensorBase target)
+
+@cython.locals(storage=Storage)
+cdef bint _is_free(TensorBase target, bint recorded)

@@ -489,13 +489,9 @@ def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
     if op.elementwise and dispatch_state.preferences:
         return False
     recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
-    if recorded and target._state and (target._state == TRACKED or _is_tracked_view(target)):
+    if not _is_free(target, recorded):
         return False
     storage = target._storage
-    if storage is not None and (storage.mirror is not None or overlaps(target)):
-        return False  # to be carried over, or refused
-    if target._extra is not None and target._extra.inference:
-        return False
     raw: list[Any] = []
     shape = target._shape
     filled = False
@@ -534,6 +530,20 @@ def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
     else:
         storage.version += 1
     return True
+
+
+def is_free(target: Any) -> bool:
+    """Return whether a write into `target` changes its memory and counts, and nothing else is to be done."""
+    return _is_free(target, not dispatch_state.grad_disabled or dispatch_state.gradient.enabled())
+
+
+def _is_free(target: Any, recorded: bool) -> bool:
+    if recorded and target._state and (target._state == TRACKED or _is_tracked_view(target)):
+        return False
+    storage = target._storage
+    if storage is not None and (storage.mirror is not None or overlaps(target)):
+        return False  # to be carried over, or refused
+    return target._extra is None or not target._extra.inference
 
 
 def _inplace_by_kernel(op: Op, target: Any, values: tuple[Any, ...]) -> bool:

@@ -57,7 +57,7 @@ if _FOR_TYPES:
     from ..ops.joining import grids
     from ..ops.linalg import factors, functions, solvers, spectra, triangular
     from ..ops.matmul import contractions, products
-    from ..ops.random import distributions
+    from ..ops.random import distributions, fills
     from ..ops.reductions import extremes, reductions
     from ..ops.shape import dimension_order, expansion, shape, splitting
     from ..ops.sorting import sets, sorting
@@ -221,7 +221,7 @@ class TensorMethods(Operators):
         baddbmm = products.baddbmm
         baddbmm_ = products.baddbmm
         bernoulli = distributions.bernoulli
-        bernoulli_ = distributions.bernoulli_fill
+        bernoulli_ = fills.bernoulli
         bincount = histograms.bincount
         bitwise_and = bitwise.bitwise_and
         bitwise_and_ = bitwise.bitwise_and
@@ -237,7 +237,7 @@ class TensorMethods(Operators):
         bitwise_xor_ = bitwise.bitwise_xor
         bmm = products.bmm
         broadcast_to = expansion.broadcast_to
-        cauchy_ = distributions.cauchy
+        cauchy_ = fills.cauchy
         ceil = rounding.ceil
         ceil_ = rounding.ceil
         cholesky = factors.cholesky
@@ -311,7 +311,7 @@ class TensorMethods(Operators):
         expand_as = expansion.expand_as
         expm1 = exponential.expm1
         expm1_ = exponential.expm1
-        exponential_ = distributions.exponential
+        exponential_ = fills.exponential
         fill = masking.fill
         fill_ = masking.fill_
         fill_diagonal_ = shorthands.fill_diagonal_
@@ -339,7 +339,7 @@ class TensorMethods(Operators):
         gcd_ = numeric.gcd
         ge = comparison.ge
         ge_ = comparison.ge
-        geometric_ = distributions.geometric
+        geometric_ = fills.geometric
         geqrf = factors.geqrf
         ger = products.outer
         greater = comparison.gt
@@ -406,7 +406,7 @@ class TensorMethods(Operators):
         log2 = exponential.log2
         log2_ = exponential.log2
         log_ = exponential.log
-        log_normal_ = distributions.log_normal
+        log_normal_ = fills.log_normal
         log_softmax = softmax_ops.log_softmax
         logaddexp = numeric.logaddexp
         logaddexp2 = numeric.logaddexp2
@@ -479,7 +479,7 @@ class TensorMethods(Operators):
         nonzero = sorting.nonzero
         nonzero_static = sorting.nonzero_static
         norm = norms.norm
-        normal_ = distributions.normal_fill
+        normal_ = fills.normal
         not_equal = comparison.ne
         not_equal_ = comparison.ne
         orgqr = factors.orgqr
@@ -499,7 +499,7 @@ class TensorMethods(Operators):
         quantile = quantiles.quantile
         rad2deg = numeric.rad2deg
         rad2deg_ = numeric.rad2deg
-        random_ = distributions.random_fill
+        random_ = fills.random
         ravel = shape.ravel
         reciprocal = division.reciprocal
         reciprocal_ = division.reciprocal
@@ -596,7 +596,7 @@ class TensorMethods(Operators):
         unbind = splitting.unbind
         unflatten = shape.unflatten
         unfold = strided.unfold
-        uniform_ = distributions.uniform
+        uniform_ = fills.uniform
         unique = sets.unique
         unique_consecutive = sets.unique_consecutive
         unsafe_chunk = shorthands.unsafe_chunk

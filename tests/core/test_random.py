@@ -201,6 +201,53 @@ def test_permutations_are_all_reached():
     assert len(seen) == 6
 
 
+FILLS = [
+    ("uniform", (2, 3)),
+    ("normal", (1, 2)),
+    ("random", (3, 90)),
+    ("bernoulli", (0.3,)),
+    ("exponential", (2.0,)),
+    ("geometric", (0.3,)),
+    ("cauchy", (1.0, 2.0)),
+    ("log_normal", (0.5, 0.25)),
+]
+TARGETS = {
+    "rows": lambda dtype: tp.zeros(6, 19, dtype=dtype),
+    "columns": lambda dtype: tp.zeros(19, 6, dtype=dtype).t(),
+    "part": lambda dtype: tp.zeros(6, 38, dtype=dtype)[1:, ::2],
+    "number": lambda dtype: tp.zeros((), dtype=dtype),
+    "nothing": lambda dtype: tp.zeros(3, 0, dtype=dtype),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ["float32", "float64", "bfloat16", "float16", "int64", "uint8"])
+@pytest.mark.parametrize(("fill", "numbers"), FILLS)
+def test_a_fill_draws_what_its_op_does_and_writes_once(fill, numbers, name, target):
+    dtype = getattr(tp, name)
+    if not dtype.is_floating_point and fill not in ("random", "bernoulli", "geometric"):
+        with pytest.raises(NotImplementedError):
+            getattr(tp.zeros(2, dtype=dtype), f"{fill}_")(*numbers)
+        return
+    filled = TARGETS[target](dtype)
+    generator = tp.Generator()
+    op = getattr(tp.ops, f"random.{fill}")
+    wanted = op(filled, *numbers, generator=generator.manual_seed(5))
+    for call in range(1, 4):  # the first finds the kernels, and the others have them
+        result = getattr(filled, f"{fill}_")(*numbers, generator=generator.manual_seed(5))
+        assert result is filled
+        assert filled._version == call
+        assert tp.equal(filled, wanted)
+
+
+def test_chances_may_be_the_tensor_that_is_filled():
+    chances = tp.rand(100)
+    for _ in range(2):
+        filled, generator = chances.clone(), tp.Generator()
+        filled.bernoulli_(filled, generator=generator.manual_seed(3))
+        assert tp.equal(filled, tp.bernoulli(chances, generator=generator.manual_seed(3)))
+
+
 def test_filling_a_leaf_that_requires_grad_is_refused():
     leaf = tp.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="leaf"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..exports import exported
 from .distributions import *
+from .fills import *
 from .random import *
 from .random_like import *
 from .words import *

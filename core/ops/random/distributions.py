@@ -1,8 +1,4 @@
-"""Draws from distributions: bernoulli, multinomial, poisson, and the in-place fills ``uniform_`` ….
-
-The fills are declared as ops that return a new tensor, under the names ``random.…``; users call the
-in-place methods that come with them.
-"""
+"""Draws from distributions: bernoulli, multinomial and poisson."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import ALL_DTYPES, BOOL, COMPLEX, FLOATING, finfo, float32, float64, iinfo
+from ...device.dtypes import ALL_DTYPES, COMPLEX, FLOATING, float32, float64
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.op_registry import composite
 from ...dispatch.out_variants import exact_out
@@ -18,9 +14,7 @@ from ..comparison import is_within
 from ..copying import in_place_of
 from ..rules import check_tensor, number
 from ..sorting.searching import searchsorted
-from .numbers import bernoulli_numbers, integer_numbers, normal_numbers, uniform_numbers
-from .random import _fresh, check_deviation, check_range
-from .words import significand_bits
+from .numbers import bernoulli_numbers, uniform_numbers
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -30,9 +24,10 @@ __all__ = ["bernoulli", "multinomial", "poisson"]
 _PTRS_FROM = 10.0  # above this rate, rejection needs fewer steps than inversion
 
 
-def _source(
+def source_of(
     input: Any, generator: Generator | None, name: str, *, whole: bool = False
 ) -> Generator:
+    """Return the generator that an op of `input`, floats unless `whole` numbers will do, draws from."""
     check_tensor(input, name)
     if not whole and input._key.dtype.category < FLOATING:
         raise NotImplementedError(f"{name}(): not implemented for {input._key.dtype.name}")
@@ -45,201 +40,7 @@ def _uniform(input: Any, generator: Generator) -> Any:
     return uniform_numbers(input._shape, dtype, input._key.device, generator)
 
 
-def _scaled(numbers: Any, factor: Any, shift: Any) -> Any:
-    """Multiply new numbers and add to them, in place; by 1 and 0 that would be calls for nothing."""
-    if factor != 1:
-        numbers.mul_(factor)
-    if shift != 0:
-        numbers.add_(shift)
-    return numbers
-
-
-# --- fills ------------------------------------------------------------------------------------
-
-
-@composite(name="random.uniform", inplace=True, method=False)
-def uniform(
-    input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None
-) -> Tensor:
-    """Return numbers drawn evenly from [`from_`, `to`) in the shape and dtype of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> x = tp.empty(100).uniform_(2, 3)
-    >>> bool(((x >= 2) & (x < 3)).all())
-    True
-    """
-    source = _source(input, generator, "uniform_")
-    low, high = number(from_, "uniform_", "from"), number(to, "uniform_", "to")
-    if not low <= high:  # type: ignore[operator]
-        raise RuntimeError(
-            f"uniform_(): uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
-        )
-    dtype = input.dtype
-    if not dtype.is_complex and not high - low <= finfo(dtype).max:  # type: ignore[operator]
-        raise RuntimeError(
-            f"uniform_(): uniform_ expects to-from <= {finfo(dtype).max:g}, the largest of {dtype.name}, but "
-            f"found from={low} and to={high}"
-        )
-    result = _fresh(uniform_numbers, input._shape, dtype, input.device, source)
-    return _scaled(result, high - low, low).to(dtype)
-
-
-@composite(name="random.normal", inplace=True, method=False)
-def normal_fill(
-    input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
-) -> Tensor:
-    """Return numbers of a normal distribution in the shape and dtype of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.empty(2).normal_(0, 1).shape
-    Size([2])
-    """
-    source = _source(input, generator, "normal_")
-    center, deviation = number(mean, "normal_", "mean"), number(std, "normal_", "std")
-    check_deviation(deviation, "normal_")
-    result = _fresh(normal_numbers, input._shape, input.dtype, input.device, source)
-    return _scaled(result, deviation, center).to(input.dtype)
-
-
-@composite(name="random.random", inplace=True, method=False)
-def random_fill(
-    input: Tensor,
-    *bounds: int | None,
-    generator: Generator | None = None,
-    **named: int | None,
-) -> Tensor:
-    """Return whole numbers in the shape and dtype of `input`.
-
-    ``random_()`` draws from all non-negative ones that the dtype represents, ``random_(to)`` from 0
-    to `to` - 1, ``random_(from, to)`` from `from` to `to` - 1, ``random_(from, None)`` from `from` on.
-    Both bounds can be given by name.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> int(tp.empty(100).random_(3, 5).max())
-    4
-    """
-    source = _source(input, generator, "random_", whole=True)
-    dtype = input.dtype
-    given: dict[str, int | None] = dict(
-        zip(("to",) if len(bounds) == 1 else ("from", "to"), bounds, strict=False)
-    )
-    if len(bounds) > 2 or named.keys() - {"from", "to"} or given.keys() & named.keys():
-        raise TypeError(
-            "random_() takes 'from' and 'to', each once, got "
-            f"{len(bounds)} numbers and {', '.join(named) or 'no names'}"
-        )
-    given |= named
-    from_, to = given.get("from"), given.get("to")
-    low = 0 if from_ is None else int(from_)
-    if to is None:
-        if dtype.category == FLOATING:
-            high = (1 << (53 if dtype is float64 else significand_bits(dtype))) + 1
-        else:
-            high = 2 if dtype.category == BOOL else iinfo(dtype).max + 1
-    else:
-        high = int(to)
-    check_range(low, high, dtype, "random_")
-    return integer_numbers(input._shape, low, high, dtype, input.device, source)
-
-
-@composite(name="random.exponential", inplace=True, method=False)
-def exponential(input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Return numbers of the density λ exp(-λ x), x > 0, in the shape and dtype of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> bool((tp.empty(100).exponential_() >= 0).all())
-    True
-    """
-    source = _source(input, generator, "exponential_")
-    rate = number(lambd, "exponential_", "lambd")
-    if not rate > 0:  # type: ignore[operator]
-        raise RuntimeError(f"exponential_(): expects lambda > 0.0, but found lambda={rate}")
-    return ((-_uniform(input, source)).log1p() / -rate).to(input.dtype)
-
-
-@composite(name="random.geometric", inplace=True, method=False)
-def geometric(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Return the number of trials, from 1, until one of chance `p` succeeds.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> bool((tp.empty(100).geometric_(0.5) >= 1).all())
-    True
-    """
-    source = _source(input, generator, "geometric_", whole=True)
-    chance = number(p, "geometric_", "p")
-    if not 0 < chance < 1:  # type: ignore[operator]
-        raise RuntimeError(f"geometric_(): expects p to be in (0, 1), but got p={chance}")
-    trials = (-_uniform(input, source)).log1p() / math.log1p(-chance)  # type: ignore[arg-type]
-    return trials.floor().add(1).to(input.dtype)
-
-
-@composite(name="random.cauchy", inplace=True, method=False)
-def cauchy(
-    input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
-) -> Tensor:
-    """Return numbers of a Cauchy distribution in the shape and dtype of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.empty(2).cauchy_().shape
-    Size([2])
-    """
-    source = _source(input, generator, "cauchy_")
-    if not sigma > 0:
-        raise RuntimeError(f"cauchy_(): expects sigma > 0.0, but found sigma={sigma}")
-    angle = (_uniform(input, source) - 0.5) * math.pi
-    return _scaled(angle.tan(), sigma, median).to(input.dtype)
-
-
-@composite(name="random.log_normal", inplace=True, method=False)
-def log_normal(
-    input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
-) -> Tensor:
-    """Return *e* to the power of normal numbers, in the shape and dtype of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> bool((tp.empty(10).log_normal_() > 0).all())
-    True
-    """
-    source = _source(input, generator, "log_normal_")
-    if not std > 0:
-        raise RuntimeError(f"log_normal_(): expects std > 0.0, but found std={std}")
-    dtype = float64 if input.dtype is float64 else float32
-    result = normal_numbers(input._shape, dtype, input.device, source)
-    return _scaled(result, std, mean).exp().to(input.dtype)
-
-
-@composite(name="random.bernoulli", inplace=True, method=False)
-def bernoulli_fill(
-    input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None
-) -> Tensor:
-    """Return ones with chance `p`, else zeros, in the shape and dtype of `input`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.empty(3).bernoulli_(1.0)
-    tensor([1., 1., 1.])
-    """
-    source = _source(input, generator, "bernoulli_", whole=True)
-    chance = _chance(p, "bernoulli_")
-    return bernoulli_numbers(chance, input._shape, input.dtype, input.device, source)
-
-
-def _chance(p: Any, name: str) -> Any:
+def checked_chance(p: Any, name: str) -> Any:
     """Return a probability, checked where that costs no waiting for a device."""
     if not hasattr(p, "_key"):
         value = number(p, name, "p")
@@ -282,9 +83,9 @@ def bernoulli(
     >>> tp.bernoulli(tp.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
-    source = _source(input, generator, "bernoulli", whole=p is not None)
-    chance = _chance(input if p is None else p, "bernoulli")
-    drawn = bernoulli_numbers(chance, input._shape, input.dtype, input.device, source)
+    source = source_of(input, generator, "bernoulli", whole=p is not None)
+    chance = checked_chance(input if p is None else p, "bernoulli")
+    drawn = bernoulli_numbers(input._shape, input.dtype, input.device, source, chance)
     return in_place_of(drawn, input)
 
 
@@ -330,7 +131,7 @@ def multinomial(
     >>> tp.multinomial(tp.tensor([0.0, 3.0, 0.0]), 2, replacement=True)
     tensor([1, 1])
     """
-    source = _source(input, generator, "multinomial")
+    source = source_of(input, generator, "multinomial")
     weights = input.detach()
     _check_weights(weights, num_samples, replacement)
     if weights.dtype.itemsize == 2:
@@ -413,7 +214,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     >>> tp.poisson(tp.zeros(3))
     tensor([0., 0., 0.])
     """
-    source = _source(input, generator, "poisson")
+    source = source_of(input, generator, "poisson")
     rate = input.detach().to(float64)
     if not math.prod(rate._shape):
         return in_place_of(input.detach().clone(), input)

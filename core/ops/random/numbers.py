@@ -1,8 +1,9 @@
 """Numbers drawn by counter: uniform, normal and whole ones, and yes or no.
 
 Each kind is an op of a seed and a counter. Its body makes the numbers of :mod:`.words`; a kernel that makes
-them in one go has to give the same, so that a seed means the same everywhere. Where a layer looks on, a
-generator's next numbers are made of words that are calls of their own, which vmap draws anew for each sample.
+them in one go has to give the same, so that a seed means the same everywhere. One that takes ``out`` draws
+into memory that is there, see :mod:`.fills`. Where a layer looks on, a generator's next numbers are made of
+words that are calls of their own, which vmap draws anew for each sample.
 """
 
 from __future__ import annotations
@@ -72,23 +73,35 @@ def _by_kernel(
     device: Device,
     generator: Generator,
     words: int,
-    more: tuple[Any, ...] = (),
+    more: tuple[Any, ...],
+    into: Any,
 ) -> Any:
     """Return a generator's next numbers, of some words each, as a kernel makes them in one go.
 
-    There is nothing to record, convert or look up. None where a layer looks on, or no plugin has a kernel.
+    There is nothing to record, convert or look up. None where a layer looks on, or no plugin has a kernel, or
+    none that writes into the array `into`, if that is given.
     """
     if dispatch_state.layers_active:
         return None
     key = dispatch_key(device, dtype)
-    if key.is_meta or not dispatch_state.native_kernel(op, key):
-        return None
+    if into is None:
+        if key.is_meta or not dispatch_state.native_kernel(op, key):
+            return None
+    elif key.writers[op.index] is None or dispatch_state.verify:
+        return None  # its first result, or each, is held to the declaration
     count = 1
     for size in shape:
         count *= size
     # Each piece is of whole blocks, so only the last one is filled up.
     blocks = (count + _WORDS_PER_BLOCK - 1) // _WORDS_PER_BLOCK
     seed, offset = generator.take(words * blocks * _WORDS_PER_BLOCK)
+    if into is not None:
+        write: Any = key.writers[op.index]
+        if more:
+            write(shape, seed, offset, dtype, device, *more, out=into)
+        else:
+            write(shape, seed, offset, dtype, device, out=into)
+        return new_tensor(into, key, shape)
     kernel = kernel_of(op, key)
     array = (
         kernel(shape, seed, offset, dtype, device, *more)
@@ -142,11 +155,17 @@ def _uniform(words: _Words, dtype: DType, shape: Shape) -> Any:
 _UNIFORM: Op = uniform_new.op  # type: ignore[attr-defined]
 
 
-def uniform_numbers(shape: Shape, dtype: DType, device: Device, generator: Generator) -> Any:
-    """Return a generator's next numbers as :func:`uniform_new` makes them."""
+def uniform_numbers(
+    shape: Shape, dtype: DType, device: Device, generator: Generator, into: Any = None
+) -> Any:
+    """Return a generator's next numbers as :func:`uniform_new` makes them.
+
+    With `into`, an array that holds them, they are written there, and where no kernel does that, None is
+    returned and nothing drawn.
+    """
     words = 2 if dtype is float64 else 1
-    made = _by_kernel(_UNIFORM, shape, dtype, device, generator, words)
-    if made is None:
+    made = _by_kernel(_UNIFORM, shape, dtype, device, generator, words, (), into)
+    if made is None and into is None:
         draw = partial(bits, device=device, generator=generator)
         made = _in_pieces(partial(_uniform, draw, dtype), shape, dtype, device)
     return made
@@ -182,11 +201,13 @@ def _normal(words: _Words, dtype: DType, shape: Shape) -> Any:
 _NORMAL: Op = normal_new.op  # type: ignore[attr-defined]
 
 
-def normal_numbers(shape: Shape, dtype: DType, device: Device, generator: Generator) -> Any:
-    """Return a generator's next numbers as :func:`normal_new` makes them."""
+def normal_numbers(
+    shape: Shape, dtype: DType, device: Device, generator: Generator, into: Any = None
+) -> Any:
+    """Return a generator's next numbers as :func:`normal_new` makes them; see :func:`uniform_numbers`."""
     words = 4 if dtype is float64 else 2
-    made = _by_kernel(_NORMAL, shape, dtype, device, generator, words)
-    if made is None:
+    made = _by_kernel(_NORMAL, shape, dtype, device, generator, words, (), into)
+    if made is None and into is None:
         draw = partial(bits, device=device, generator=generator)
         made = _in_pieces(partial(_normal, draw, dtype), shape, dtype, device)
     return made
@@ -242,12 +263,18 @@ _INTEGERS: Op = integers_new.op  # type: ignore[attr-defined]
 
 
 def integer_numbers(
-    shape: Shape, low: int, high: int, dtype: DType, device: Device, generator: Generator
+    shape: Shape,
+    dtype: DType,
+    device: Device,
+    generator: Generator,
+    low: int,
+    high: int,
+    into: Any = None,
 ) -> Any:
-    """Return a generator's next numbers as :func:`integers_new` makes them."""
+    """Return a generator's next numbers as :func:`integers_new` makes them; see :func:`uniform_numbers`."""
     words = 1 if high - low <= _ONE_WORD else 2
-    made = _by_kernel(_INTEGERS, shape, dtype, device, generator, words, (low, high))
-    if made is None:
+    made = _by_kernel(_INTEGERS, shape, dtype, device, generator, words, (low, high), into)
+    if made is None and into is None:
         made = _integers(partial(bits, device=device, generator=generator), low, high, dtype, shape)
     return made
 
@@ -293,17 +320,24 @@ _BERNOULLI: Op = bernoulli_new.op  # type: ignore[attr-defined]
 
 
 def bernoulli_numbers(
-    chance: Any, shape: Shape, dtype: DType, device: Device, generator: Generator
+    shape: Shape,
+    dtype: DType,
+    device: Device,
+    generator: Generator,
+    chance: Any,
+    into: Any = None,
 ) -> Any:
-    """Return a generator's next numbers as :func:`bernoulli_new` makes them."""
+    """Return a generator's next numbers as :func:`bernoulli_new` makes them; see :func:`uniform_numbers`."""
     given = chance
     if isinstance(chance, TensorBase):
         alike = chance._key is dispatch_key(device, dtype) and chance._shape == shape
         given = chance._array if alike else None
     if given is not None:
         words = 2 if dtype is float64 else 1
-        made = _by_kernel(_BERNOULLI, shape, dtype, device, generator, words, (given,))
+        made = _by_kernel(_BERNOULLI, shape, dtype, device, generator, words, (given,), into)
         if made is not None:
             return made
+    if into is not None:
+        return None
     draw = partial(bits, device=device, generator=generator)
     return _bernoulli(draw, chance, dtype, device, shape)

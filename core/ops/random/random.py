@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.device import Device
 from ...device.dtypes import (
+    ALL_DTYPES,
     BOOL,
     COMPLEX,
     FLOATING,
     INTEGER,
     DType,
     Number,
+    bool_,
     finfo,
     float64,
     iinfo,
@@ -150,6 +152,12 @@ def _warn_of_gaps(low: int, high: int, dtype: DType, name: str) -> None:
             )
 
 
+_RANGES = {
+    dtype: (iinfo(dtype).min, iinfo(dtype).max) for dtype in ALL_DTYPES if dtype.category == INTEGER
+}
+_RANGES[bool_] = (0, 1)
+
+
 def check_range(low: int, high: int, dtype: DType, name: str) -> None:
     """Raise RuntimeError unless `low` to `high` - 1 is a range that `dtype` holds."""
     if low >= high:
@@ -162,7 +170,7 @@ def check_range(low: int, high: int, dtype: DType, name: str) -> None:
     if dtype.category == FLOATING:
         _warn_of_gaps(low, high, dtype, name)
         return
-    least, most = (0, 1) if dtype.category == BOOL else (iinfo(dtype).min, iinfo(dtype).max)
+    least, most = _RANGES[dtype]
     for value, argument in ((low, "from"), (high - 1, "to - 1")):
         if not least <= value <= most:
             raise RuntimeError(f"{name}(): {argument} is out of bounds for {dtype.name}: {value}")
@@ -241,7 +249,7 @@ def integers_between(
     least, most = _whole(low, name, "low"), _whole(high, name, "high")
     check_range(least, most, dtype, name)
     source = chosen_generator(generator, device, name)
-    return integer_numbers(shape, least, most, dtype, device, source)
+    return integer_numbers(shape, dtype, device, source, least, most)
 
 
 @composite(method=False)

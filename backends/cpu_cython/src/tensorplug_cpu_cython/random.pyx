@@ -5,7 +5,8 @@ from libc.stdint cimport int64_t, uint64_t
 
 from .allocator cimport new_array, new_like
 from .cpu_features cimport simd_level, threads_for
-from .types cimport TP_F32, TP_I64, descriptors, type_of
+from .memory_overlap cimport may_share
+from .types cimport TP_BOOL, TP_F16, TP_BF16, TP_F32, TP_F64, TP_I64, TP_TYPES, descriptors, type_of
 
 np.import_array()
 
@@ -16,10 +17,10 @@ cdef extern from "c/random.h":
         void (*philox)(int64_t *, Py_ssize_t, uint64_t, uint64_t, uint64_t, int) noexcept nogil
         void (*uniform)(const int64_t *, float *, Py_ssize_t, int) noexcept nogil
         void (*normal)(const int64_t *, const int64_t *, float *, Py_ssize_t, int) noexcept nogil
-        void (*uniform_new[2])(void *, Py_ssize_t, tp_counter, int) noexcept nogil
-        void (*normal_new[2])(void *, Py_ssize_t, tp_counter, int) noexcept nogil
-        void (*bernoulli_new[2])(void *, const void *, Py_ssize_t, Py_ssize_t, tp_counter, int) noexcept nogil
-        void (*integers_new[7])(void *, int64_t, uint64_t, Py_ssize_t, tp_counter, int) noexcept nogil
+        void (*uniform_new[TP_TYPES])(void *, Py_ssize_t, tp_counter, int) noexcept nogil
+        void (*normal_new[TP_TYPES])(void *, Py_ssize_t, tp_counter, int) noexcept nogil
+        void (*bernoulli_new[TP_TYPES])(void *, const void *, Py_ssize_t, Py_ssize_t, tp_counter, int) noexcept nogil
+        void (*integers_new[TP_TYPES])(void *, int64_t, uint64_t, Py_ssize_t, tp_counter, int) noexcept nogil
 
 cdef extern from *:
     """
@@ -37,6 +38,22 @@ cdef np.ndarray new_of(object shape, int type_number):
     for i in range(dims):
         sizes[i] = shape[i]
     return new_array(<np.dtype> descriptors[type_number], dims, sizes, NULL)
+
+
+cdef np.ndarray memory_for(object shape, int type_number, object out):
+    """Return where numbers are drawn that shall go to `out`: there if they lie in their order, or to a new array."""
+    if out is not None and np.PyArray_CheckExact(out) and type_of(<np.ndarray> out) == type_number:
+        if np.PyArray_ISCARRAY(<np.ndarray> out):
+            return <np.ndarray> out
+    return new_of(shape, type_number)
+
+
+cdef object delivered(np.ndarray made, object out):
+    """Return `out` with the numbers that were made for it, or, without it, the array of these."""
+    if out is None or made is out:
+        return made
+    out[...] = made
+    return out
 
 
 cdef tp_counter counter_of(object seed, object offset):
@@ -85,15 +102,16 @@ cdef void draw_pieces(draw run, char *to, int size, Py_ssize_t count, tp_counter
 def floats_of(int type_number, bint normal):
     """Return the kernel of uniform or normal numbers drawn by counter, of a TP_ type of floats."""
     cdef draw run = kernels.normal_new[type_number] if normal else kernels.uniform_new[type_number]
-    cdef int size = (<np.dtype> descriptors[type_number]).itemsize, words = size // (2 if normal else 4)
+    cdef int size = (<np.dtype> descriptors[type_number]).itemsize
+    cdef int words = (2 if normal else 1) * (2 if type_number == TP_F64 else 1)
 
-    def numbers_new(shape, seed, offset, dtype, device):
-        cdef np.ndarray result = new_of(shape, type_number)
+    def numbers_new(shape, seed, offset, dtype, device, out=None):
+        cdef np.ndarray result = memory_for(shape, type_number, out)
         cdef tp_counter first = counter_of(seed, offset)
         cdef Py_ssize_t count = np.PyArray_SIZE(result)
         with nogil:
             draw_pieces(run, <char *> np.PyArray_DATA(result), size, count, first, words)
-        return result
+        return delivered(result, out)
 
     return numbers_new
 
@@ -101,58 +119,69 @@ def floats_of(int type_number, bint normal):
 def integers_of(int type_number, fallback):
     """Return the kernel of whole numbers drawn by counter, of a TP_ type."""
 
-    def integers_new(shape, seed, offset, dtype, device, low, high):
+    cdef bint few = type_number in (TP_BOOL, TP_F16, TP_BF16)
+
+    def integers_new(shape, seed, offset, dtype, device, low, high, out=None):
         cdef np.ndarray result
         cdef tp_counter first = counter_of(seed, offset)
         cdef Py_ssize_t count
         cdef int64_t least
         cdef uint64_t span
         cdef object all_of_them = high - low
-        if not 0 < all_of_them <= 1 << 63 or not -(1 << 63) <= low < 1 << 63:
-            return fallback(shape, seed, offset, dtype, device, low, high)
+        if not 0 < all_of_them <= 1 << 63 or not -(1 << 63) <= low < 1 << 63 or (
+            few and not (all_of_them <= 1 << 16 and -(1 << 23) <= low < 1 << 23)
+        ):
+            return delivered(fallback(shape, seed, offset, dtype, device, low, high), out)
         least, span = low, all_of_them
-        result = new_of(shape, type_number)
+        result = memory_for(shape, type_number, out)
         count = np.PyArray_SIZE(result)
         if count:
             with nogil:
                 kernels.integers_new[type_number](
                     np.PyArray_DATA(result), least, span, count, first, threads_for(count, 16384)
                 )
-        return result
+        return delivered(result, out)
 
     return integers_new
 
 
 def bernoulli_of(int type_number, own, fallback):
-    """Return the kernel of zeros and ones drawn by counter, of a TP_ type of floats that dtype `own` has."""
+    """Return the kernel of zeros and ones drawn by counter, of the TP_ type that dtype `own` has."""
     cdef int size = (<np.dtype> descriptors[type_number]).itemsize
+    cdef int words = 2 if type_number == TP_F64 else 1
 
-    def bernoulli_new(shape, seed, offset, dtype, device, chance):
-        cdef np.ndarray result, one
+    def bernoulli_new(shape, seed, offset, dtype, device, chance, out=None):
+        cdef np.ndarray result
         cdef tp_counter first = counter_of(seed, offset)
-        cdef Py_ssize_t count, start = 0, step
+        cdef Py_ssize_t count, start = 0, step = 0
+        cdef double precise
+        cdef float single
+        cdef const char *chances
         cdef char *at
         if isinstance(chance, (float, int)):
-            one = new_of((), type_number)
-            one[()] = chance
-            step = 0
-        elif are_chances(chance, type_number, shape) and dtype is own:
-            one = chance
+            precise = chance
+            single = <float> precise
+            chances = <const char *> &precise if type_number == TP_F64 else <const char *> &single
+        elif type_number <= TP_F64 and are_chances(chance, type_number, shape) and dtype is own:
+            chances = <const char *> np.PyArray_DATA(<np.ndarray> chance)
             step = size
         else:
-            return fallback(shape, seed, offset, dtype, device, chance)
-        result = new_of(shape, type_number)
+            return delivered(fallback(shape, seed, offset, dtype, device, chance), out)
+        if step and out is not None and may_share(<np.ndarray> chance, <np.ndarray?> out):
+            result = new_of(shape, type_number)
+        else:
+            result = memory_for(shape, type_number, out)
         count = np.PyArray_SIZE(result)
         at = <char *> np.PyArray_DATA(result)
         with nogil:
             while start < count:
                 kernels.bernoulli_new[type_number](
-                    at + start * size, <char *> np.PyArray_DATA(one) + start * step, step,
+                    at + start * size, chances + start * step, step,
                     min(PIECE, count - start), first, threads_for(min(PIECE, count - start), 16384),
                 )
-                first = next_piece(first, size // 4)
+                first = next_piece(first, words)
                 start += PIECE
-        return result
+        return delivered(result, out)
 
     return bernoulli_new
 

@@ -55,7 +55,7 @@ static void normal(const int64_t *radius, const int64_t *angle, float *out, ptrd
 
 /* --- numbers drawn in one go: a group of words at a time, which stay in the first cache ------------------- */
 
-enum { GROUP = 4 * LANES };
+enum { GROUP = 4 * LANES, FEW = 16 /* numbers, for which no whole group is computed */ };
 
 /* The words of a group of blocks, in the order of their numbers. */
 static __attribute__((noinline)) void words_of(uint32_t *to, tp_counter first, ptrdiff_t group) {
@@ -83,8 +83,11 @@ static inline tp_counter after(tp_counter first, uint64_t blocks) {
             T made[GROUP];                                                                                    \
             for (int k = 0; k < WORDS; k++) words_of(w[k], after(first, (uint64_t)(k * blocks)), group);      \
             const ptrdiff_t place = group * GROUP, left = count - place < GROUP ? count - place : GROUP;      \
-            (void)left;                                                                                       \
-            for (int i = 0; i < GROUP; i++) made[i] = (EXPRESSION);                                           \
+            if (left <= FEW) {                                                                                \
+                for (int i = 0; i < FEW; i++) made[i] = (EXPRESSION);                                         \
+            } else {                                                                                          \
+                for (int i = 0; i < GROUP; i++) made[i] = (EXPRESSION);                                       \
+            }                                                                                                 \
             memcpy((T *)out + place, made, (size_t)left * sizeof(T));                                         \
         }                                                                                                     \
     })
@@ -99,6 +102,13 @@ static void uniform_F32(void *out, ptrdiff_t count, tp_counter first, int thread
     DRAW(float, 1, single_of(w[0][i]));
 }
 
+#define HALF_UNIFORM(S, BITS)                                                                                  \
+    static void uniform_##S(void *out, ptrdiff_t count, tp_counter first, int threads) {                       \
+        DRAW(half_##S, 1, narrow_##S((float)(int32_t)(w[0][i] >> (32 - BITS)) * (1.0f / (1 << BITS))));        \
+    }
+HALF_UNIFORM(F16, 11)
+HALF_UNIFORM(BF16, 8)
+
 static void uniform_F64(void *out, ptrdiff_t count, tp_counter first, int threads) {
     DRAW(double, 2, double_of(w[0][i], w[1][i]));
 }
@@ -111,6 +121,13 @@ static inline float normal_of_F32(uint32_t radius, uint32_t angle) {
 static void normal_F32(void *out, ptrdiff_t count, tp_counter first, int threads) {
     DRAW(float, 2, normal_of_F32(w[0][i], w[1][i]));
 }
+
+#define HALF_NORMAL(S)                                                                                         \
+    static void normal_##S(void *out, ptrdiff_t count, tp_counter first, int threads) {                        \
+        DRAW(half_##S, 2, narrow_##S(normal_of_F32(w[0][i], w[1][i])));                                        \
+    }
+HALF_NORMAL(F16)
+HALF_NORMAL(BF16)
 
 static void normal_F64(void *out, ptrdiff_t count, tp_counter first, int threads) {
     DRAW(double, 4, sqrt(m_log_F64(1.0 - double_of(w[0][i], w[1][i])) * -2.0)
@@ -131,6 +148,20 @@ static void normal_F64(void *out, ptrdiff_t count, tp_counter first, int threads
 BERNOULLI(F32, float, 1, single_of(w[0][i]))
 BERNOULLI(F64, double, 2, double_of(w[0][i], w[1][i]))
 
+/* Of other types, for one chance of float. */
+#define ONES(S, T, ONE)                                                                                        \
+    static void bernoulli_##S(                                                                                 \
+        void *out, const void *chance, ptrdiff_t step, ptrdiff_t count, tp_counter first, int threads) {       \
+        const float all = *(const float *)chance;                                                              \
+        (void)step;                                                                                            \
+        DRAW(T, 1, (T)(single_of(w[0][i]) < all ? ONE : 0));                                                   \
+    }
+#define ONES_OF(S, T) ONES(S, T, 1)
+TP_INTEGERS(ONES_OF)
+ONES(BOOL, uint8_t, 1)
+ONES(F16, half_F16, 0x3c00)
+ONES(BF16, half_BF16, 0x3f80)
+
 /* Up to 2**16 numbers are made of one word, as many as 2**63 of two. */
 #define INTEGERS(S, T)                                                                                         \
     static void integers_##S(                                                                                  \
@@ -146,14 +177,32 @@ BERNOULLI(F64, double, 2, double_of(w[0][i], w[1][i]))
 TP_FLOATS(INTEGERS)
 TP_INTEGERS(INTEGERS)
 
+/* Of these types up to 2**16 numbers, which float holds exactly. */
+#define FEW_INTEGERS(S, T, CONVERT)                                                                            \
+    static void integers_##S(                                                                                  \
+        void *out, int64_t low, uint64_t span, ptrdiff_t count, tp_counter first, int threads) {               \
+        DRAW(T, 1, CONVERT((float)(int64_t)((uint64_t)low + (w[0][i] * span >> 32))));                         \
+    }
+#define IS_TRUE(x) ((x) != 0.0f)
+FEW_INTEGERS(BOOL, uint8_t, IS_TRUE)
+FEW_INTEGERS(F16, half_F16, narrow_F16)
+FEW_INTEGERS(BF16, half_BF16, narrow_BF16)
+
+#define ALL_TYPES(name)                                                                                        \
+    {                                                                                                          \
+        [TP_F32] = name##_F32, [TP_F64] = name##_F64, [TP_I64] = name##_I64, [TP_I32] = name##_I32,            \
+        [TP_I16] = name##_I16, [TP_I8] = name##_I8, [TP_U8] = name##_U8, [TP_BOOL] = name##_BOOL,              \
+        [TP_F16] = name##_F16, [TP_BF16] = name##_BF16,                                                        \
+    }
+#define FLOAT_TYPES(name)                                                                                      \
+    { [TP_F32] = name##_F32, [TP_F64] = name##_F64, [TP_F16] = name##_F16, [TP_BF16] = name##_BF16 }
+
 const tp_random LEVEL(tp_random_table) = {
     .philox = philox,
     .uniform = uniform,
     .normal = normal,
-    .uniform_new = {uniform_F32, uniform_F64},
-    .normal_new = {normal_F32, normal_F64},
-    .bernoulli_new = {bernoulli_F32, bernoulli_F64},
-    .integers_new = {
-        integers_F32, integers_F64, integers_I64, integers_I32, integers_I16, integers_I8, integers_U8,
-    },
+    .uniform_new = FLOAT_TYPES(uniform),
+    .normal_new = FLOAT_TYPES(normal),
+    .bernoulli_new = ALL_TYPES(bernoulli),
+    .integers_new = ALL_TYPES(integers),
 };

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorplug.plugin import KernelTable, dtype_named
 
 from .. import random
-from .._dtypes import NUMBERED, SINGLE_AND_DOUBLE
+from .._dtypes import FLOATS, NUMBERED
 from ..below import below
 
 
@@ -15,12 +15,12 @@ def build(table: KernelTable) -> None:
     words = (dtype_named("int64"),)
     table.add("uniform_of_words", random.uniform_kernel(below("uniform_of_words")), dtypes=words)
     table.add("normal_of_words", random.normal_kernel(below("normal_of_words")), dtypes=words)
-    for number, dtype in enumerate(SINGLE_AND_DOUBLE):
+    for number, dtype in enumerate(NUMBERED):
         only = (dtype,)
-        table.add("uniform_new", random.floats_of(number, False), dtypes=only)
-        table.add("normal_new", random.floats_of(number, True), dtypes=only)
+        if dtype in FLOATS:
+            table.add("uniform_new", random.floats_of(number, False), dtypes=only, out=True)
+            table.add("normal_new", random.floats_of(number, True), dtypes=only, out=True)
         yes_or_no = random.bernoulli_of(number, dtype, below("bernoulli_new"))
-        table.add("bernoulli_new", yes_or_no, dtypes=only)
-    for number, dtype in enumerate(NUMBERED[:7]):
+        table.add("bernoulli_new", yes_or_no, dtypes=only, out=True)
         whole = random.integers_of(number, below("integers_new"))
-        table.add("integers_new", whole, dtypes=(dtype,))
+        table.add("integers_new", whole, dtypes=only, out=True)
