@@ -52,6 +52,11 @@ ROWS = [
     ("In-place abs is not supported for complex tensors.", lambda t: (t.ones(2) * 1j).abs_()),
     ("polygamma(n, x) does not support negative n.", lambda t: t.polygamma(-1, t.ones(2))),
     ("Boolean alpha only supported for Boolean results.", lambda t: t.add(t.ones(2), t.ones(2), alpha=True)),
+    ("For integral input tensors, argument alpha must not be a floating point number.", lambda t: t.add(ints(t, 2), ints(t, 2), alpha=1.0)),
+    ("For non-complex input tensors, argument alpha must not be a complex number.", lambda t: t.add(t.ones(2), t.ones(2), alpha=1j)),
+    ("with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
+     lambda t: t.tensor([True]) - t.tensor([True])),
+    ("If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.", lambda t: 1 - t.tensor([True])),
     # --- reductions, statistics, sorting ---
     ("linalg.vector_norm cannot compute the inf norm", lambda t: t.linalg.vector_norm(t.ones(0), float("inf"))),
     ("quantile() input tensor must be non-empty", lambda t: t.quantile(t.ones(0), 0.5)),
