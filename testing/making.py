@@ -81,6 +81,7 @@ def _numbers(
     top = (9.0 if inexact else 2.0 if dtype.name == "bool" else 10.0) if high is None else high
     if bottom >= top:
         raise ValueError(f"make_tensor(): low must be less than high, got {low} and {high}")
+    array: Any
     if inexact:
         # Halves: the range may be wider than the largest number.
         array = 2 * _stream.uniform(bottom / 2, top / 2, sizes)
