@@ -82,7 +82,7 @@ def _neutral(name: str, input: Any, ord: float = 2) -> float:
     return found
 
 
-def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | None:
+def reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | None:
     """Return the neutral element of an operation here, as a tensor, or None for those that have none."""
     name = op_name.rpartition(".")[2]
     if name in ("mean", "var", "std"):
