@@ -99,6 +99,7 @@ ROWS = [
     ("other must have at least 1 dimension", lambda t: t.linalg.lstsq(t.ones(2, 2), t.tensor(1.0))),
     ("input.size(-2) should match other.size(-1)", lambda t: t.linalg.lstsq(t.ones(2, 3), t.ones(3))),
     ("input.size(-2) should match other.size(-2)", lambda t: t.linalg.lstsq(t.ones(2, 3), t.ones(3, 1))),
+    ("parameter `driver` should be one of (gels, gelsy, gelsd, gelss)", lambda t: t.linalg.lstsq(t.eye(2), t.eye(2), driver="x")),
     ("input must have at least 2 dimensions", lambda t: t.linalg.householder_product(t.ones(2), t.ones(2))),
     ("tau dtype Int does not match input dtype", lambda t: t.linalg.householder_product(t.ones(2, 2), t.ones(2, dtype=t.int32))),
     ("expected a tensor with 2 or more dimensions", lambda t: t.linalg.pinv(t.ones(2))),
