@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,6 +41,10 @@ class Transform:
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
         self._cached: tuple[Any, Any] = (None, None)
+        self._inv: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_inv": None}  # a weak reference stays in its process
 
     @property
     def event_dim(self) -> int:
@@ -50,7 +55,14 @@ class Transform:
 
     @property
     def inv(self) -> Transform:
-        """The inverse."""
+        """The inverse, whose own inverse this is; the same as long as somebody holds it."""
+        found: Transform | None = None if self._inv is None else self._inv()
+        if found is None:
+            found = self._inverted()
+            self._inv = weakref.ref(found)
+        return found
+
+    def _inverted(self) -> Transform:
         return _InverseTransform(self)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -112,49 +124,57 @@ class Transform:
 
 class _InverseTransform(Transform):
     def __init__(self, base: Transform) -> None:
-        super().__init__()
-        self._base = base
+        super().__init__(base._cache_size)
+        self._inv = base
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__
 
     @property
     def inv(self) -> Transform:
-        return self._base
+        found: Transform = self._inv
+        return found
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """Return the transform with another size of the cache, which the one that it inverts has."""
+        return self.inv.with_cache(cache_size).inv
 
     @property
     def domain(self) -> Any:
-        return self._base.codomain
+        return self._inv.codomain
 
     @property
     def codomain(self) -> Any:
-        return self._base.domain
+        return self._inv.domain
 
     @property
     def bijective(self) -> bool:
-        return self._base.bijective
+        return self._inv.bijective
 
     @property
     def sign(self) -> Any:
-        return self._base.sign
+        return self._inv.sign
 
     def __call__(self, x: Any) -> Any:
-        return self._base._inv_call(x)
+        return self._inv._inv_call(x)
 
     def _inv_call(self, y: Any) -> Any:
-        return self._base(y)
+        return self._inv(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return -self._base.log_abs_det_jacobian(y, x)
+        return -self._inv.log_abs_det_jacobian(y, x)
 
     def forward_shape(self, shape: Any) -> Any:
-        return self._base.inverse_shape(shape)
+        return self._inv.inverse_shape(shape)
 
     def inverse_shape(self, shape: Any) -> Any:
-        return self._base.forward_shape(shape)
+        return self._inv.forward_shape(shape)
 
     def _same(self, other: Any) -> bool:
-        return self._base == other._base
+        return self._inv == other._inv
 
     def __repr__(self) -> str:
-        return f"{self._base!r}.inv"
+        return f"{self._inv!r}.inv"
 
 
 class ComposeTransform(Transform):
@@ -162,7 +182,18 @@ class ComposeTransform(Transform):
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.parts = list(parts)
+        self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """Return the transform with another size of the cache, which its parts have."""
+        if cache_size == self._cache_size:
+            return self
+        return ComposeTransform(self.parts, cache_size)
+
+    def _inverted(self) -> Transform:
+        inverse = ComposeTransform([part.inv for part in reversed(self.parts)])
+        inverse._inv = weakref.ref(self)
+        return inverse
 
     @property
     def domain(self) -> Any:

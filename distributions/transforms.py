@@ -8,6 +8,7 @@ from typing import Any
 from tensorplug.core.device.dtypes import finfo
 from tensorplug.core.ops import cat, logaddexp, ones_like, softmax, zeros_like
 from tensorplug.core.tensor.predicates import is_tensor
+from tensorplug.core.tensor.shapes import broadcast_shapes
 
 from . import constraints
 from .independent import sum_rightmost
@@ -96,8 +97,19 @@ class PowerTransform(Transform):
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return (self.exponent * y / x).abs().log()
 
+    def forward_shape(self, shape: Any) -> Any:
+        return _with_parameters(shape, self.exponent)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return _with_parameters(shape, self.exponent)
+
     def _same(self, other: Any) -> bool:
         return _equal(self.exponent, other.exponent)
+
+
+def _with_parameters(shape: Any, *parameters: Any) -> Any:
+    """Return the shape that values of a shape and parameters, which may be tensors, make together."""
+    return broadcast_shapes(shape, *[tuple(p.shape) for p in parameters if is_tensor(p)])
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -196,6 +208,12 @@ class AffineTransform(Transform):
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         scale = self.scale.abs().log() if is_tensor(self.scale) else math.log(abs(self.scale))
         return sum_rightmost(ones_like(x) * scale, self.event_dim)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return _with_parameters(shape, self.loc, self.scale)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return _with_parameters(shape, self.loc, self.scale)
 
     def _same(self, other: Any) -> bool:
         return _equal(self.loc, other.loc) and _equal(self.scale, other.scale)

@@ -13,6 +13,8 @@ _UINT, _BFLOAT = 1, 4  # kDLUInt, kDLBfloat
 # Where DLTensor begins in what a capsule of that name points at, and DLDataType in DLTensor.
 _TENSOR = {b"dltensor": 0, b"dltensor_versioned": 32}
 _DTYPE = 20
+# Where DLManagedTensorVersioned has its flags, and the one of memory that must not be written to.
+_FLAGS, _READ_ONLY = 24, 1
 
 _name = ctypes.pythonapi.PyCapsule_GetName
 _name.restype, _name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
@@ -29,6 +31,15 @@ def _code_of(capsule: Any) -> Any:
     return ctypes.c_uint8.from_address(address + _TENSOR[name] + _DTYPE)
 
 
+def _is_writable(capsule: Any) -> bool:
+    name = _name(capsule)
+    if name == b"dltensor":
+        return True
+    address = _pointer(capsule, name)
+    assert address is not None
+    return not ctypes.c_uint64.from_address(address + _FLAGS).value & _READ_ONLY
+
+
 def as_bfloat16(capsule: Any) -> Any:
     """Return a capsule of uint16, which nobody has taken yet, as one of bfloat16."""
     _code_of(capsule).value = _BFLOAT
@@ -42,15 +53,19 @@ class BitsOfBfloat16:
     ----------
     found : bool
         Whether what was taken is bfloat16.
+    writable : bool
+        Whether it may be written to: capsules without a version cannot say that it may not.
     """
 
     def __init__(self, producer: Any) -> None:
         self._producer = producer
         self.found = False
+        self.writable = False
 
     def __dlpack__(self, **options: Any) -> Any:
         capsule = self._producer.__dlpack__(**options)
         code = _code_of(capsule)
+        self.writable = _is_writable(capsule)
         self.found = code.value == _BFLOAT
         if self.found:
             code.value = _UINT

@@ -81,10 +81,12 @@ def _numbers(
     top = (9.0 if inexact else 2.0 if dtype.name == "bool" else 10.0) if high is None else high
     if bottom >= top:
         raise ValueError(f"make_tensor(): low must be less than high, got {low} and {high}")
-    if dtype.is_complex:
-        array = _stream.uniform(bottom, top, sizes) + 1j * _stream.uniform(bottom, top, sizes)
-    elif dtype.is_floating_point:
-        array = _stream.uniform(bottom, top, sizes)
+    array: Any
+    if inexact:
+        # Halves: the range may be wider than the largest number.
+        array = 2 * _stream.uniform(bottom / 2, top / 2, sizes)
+        if dtype.is_complex:
+            array = array + 2j * _stream.uniform(bottom / 2, top / 2, sizes)
     else:
         least, most = (0, 1) if dtype.name == "bool" else (iinfo(dtype).min, iinfo(dtype).max)
         first = min(max(math.ceil(bottom), least), most)

@@ -17,6 +17,7 @@ from ..device.dtypes import INTEGER, DType
 from ..errors import OutOfMemoryError
 from ..labels import RAISED_BY
 from ..tensor.base import TensorBase
+from ..tensor.shapes import broadcast_shapes
 from .arguments import is_scalar
 from .op import Op
 
@@ -78,6 +79,13 @@ def explained(
         return _told(OutOfMemoryError(f"{name}(): can't allocate memory{tried}"))
     if kind.__module__ not in ("builtins", "numpy.exceptions"):
         return None  # it has a meaning of its own
+    if kind is ValueError and (
+        op.pointwise or op.elementwise
+    ):  # a kernel's, of arrays or their memory
+        try:
+            broadcast_shapes(*[tensor._shape for tensor in _tensors((*args, *kwargs.values()))])
+        except RuntimeError as clash:
+            return clash
     internal = isinstance(error, _INTERNAL)
     public = isinstance(error, _PUBLIC)
     foreign = public and re.search(_FOREIGN, text, re.VERBOSE)

@@ -592,6 +592,11 @@ def _inplace_composite(
             f"{list(result._shape)}"
         )
     if op in _EXACT:
+        if target._key.dtype.is_complex and not result._key.dtype.is_complex:
+            raise RuntimeError(
+                f"In-place {op.name} is not supported for complex tensors. Call {op.name}(): what it "
+                "returns is real"
+            )
         _check_own_dtype(op, target._key.dtype, result._key.dtype, None)
     check_out(name, target, result._key.dtype, result._key)
     return inplace(COPY, "copy_", target, (result,), {})

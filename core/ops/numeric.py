@@ -33,7 +33,7 @@ from .copying import copy
 from .elementary.circular import atan2, sin
 from .elementary.exponential import exp, exp2, log, log1p, sqrt
 from .masking import where
-from .rules import are_alike, cast, check_tensor, elementwise, to_floating
+from .rules import are_alike, cast, check_tensor, elementwise, in_float32, to_floating
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
@@ -191,6 +191,8 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
     >>> tp.hypot(tp.tensor([3.0]), tp.tensor([4.0]))
     tensor([5.])
     """
+    if input._key.dtype.itemsize == 2:  # rounded once, as kernels do it
+        return cast(hypot(in_float32(input), in_float32(other)), input.dtype)
     first, second = abs(input), abs(other)
     large, small = maximum(first, second), minimum(first, second)
     ratio = div(small, where(eq(large, 0), 1, large))
@@ -448,5 +450,6 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     return mul(floor_divide(abs(first), where(eq(divisor, 0), 1, divisor)), abs(second))
 
 
-exact_out(frexp, heaviside, nan_to_num)
+exact_out(heaviside, nan_to_num)
+exact_out(frexp, said="torch.frexp() expects {output} to have dtype {words[0]} but got {words[1]}")
 exact_out(signbit, said="{name} does not support non-boolean outputs. Got one of {1.name}")

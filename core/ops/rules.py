@@ -11,6 +11,7 @@ from ..device.dtypes import (
     FLOATING,
     DType,
     Number,
+    float32,
     get_default_dtype,
     result_dtype,
 )
@@ -54,6 +55,11 @@ def are_alike(input: Any, other: Any) -> bool:
 def cast(tensor: Any, dtype: DType) -> Any:
     """Return `tensor` converted to `dtype`, recorded for autograd; itself if it has it already."""
     return tensor if tensor._key.dtype is dtype else _CAST.call(tensor, dtype)
+
+
+def in_float32(value: Any) -> Any:
+    """Return a tensor converted to float32, to compute a result of half precision that is rounded once."""
+    return cast(value, float32) if isinstance(value, TensorBase) else value
 
 
 def to_floating(dtype: DType) -> DType:

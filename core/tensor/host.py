@@ -252,6 +252,9 @@ _DLPACK_CPU = 1  # kDLCPU
 
 def to_dlpack(tensor: Tensor, options: dict[str, Any]) -> Any:
     """Return a DLPack capsule of a tensor."""
+    stream = options.get("stream")
+    if stream is not None and type(stream) is not int:
+        raise TypeError(f"__dlpack__(): stream must be ``int`` or ``none``, got {stream!r}")
     if tensor.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if dispatch_state.layers_active:
@@ -328,11 +331,14 @@ class _Capsule:
     def __dlpack_device__(self) -> tuple[int, int]:
         import ctypes
 
-        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get, valid = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_IsValid
         get.restype = ctypes.c_void_p
-        get.argtypes = [ctypes.py_object, ctypes.c_char_p]
-        # The memory's address comes first; its device's type and number follow.
-        address = get(self.capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
+        valid.argtypes = get.argtypes = [ctypes.py_object, ctypes.c_char_p]
+        # The memory's address comes first; its device's type and number follow. From version 1.0 on the
+        # version, two pointers and flags stand before them.
+        versioned = valid(self.capsule, b"dltensor_versioned")
+        name, before = (b"dltensor_versioned", 32) if versioned else (b"dltensor", 0)
+        address = get(self.capsule, name) + before + ctypes.sizeof(ctypes.c_void_p)
         kind, number = (ctypes.c_int32 * 2).from_address(address)
         return kind, number
 

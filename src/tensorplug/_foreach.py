@@ -113,9 +113,17 @@ def _function(base: str) -> Callable[..., Any]:
 
 
 def _in_place(base: str) -> Callable[..., Any]:
-    name = {"maximum": "clamp_min", "minimum": "clamp_max"}.get(base, base)
-    found: Callable[..., Any] = getattr(Tensor, f"{name}_")
-    return found
+    if base not in ("maximum", "minimum"):
+        found: Callable[..., Any] = getattr(Tensor, f"{base}_")
+        return found
+    clamped = Tensor.clamp_min_ if base == "maximum" else Tensor.clamp_max_
+    bounded = _bounded(base)
+
+    def write(tensor: Any, other: Any) -> Any:
+        # Complex numbers are refused under the name that was called.
+        return bounded(tensor, other) if tensor.is_complex() else clamped(tensor, other)
+
+    return write
 
 
 def _powsum(tensor: Any, ord: Any = 2, dtype: Any = None) -> Any:

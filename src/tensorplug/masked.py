@@ -7,7 +7,7 @@ broadcast to the input's shape; without one, all elements count. Derivatives are
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor, ops
@@ -69,12 +69,37 @@ def _lowest(input: Any, name: str, sign: int = -1) -> float:
     return limits.min if sign < 0 else limits.max
 
 
-def _filled(input: Any, mask: Any, name: str, neutral: Callable[[], float]) -> Any:
+#: What leaves a result as it is, by operation; where it is missing, what no element is below, or above.
+_NEUTRAL = {"sum": 0, "cumsum": 0, "normalize": 0, "prod": 1, "cumprod": 1, "median": math.nan}
+
+
+def _neutral(name: str, input: Any, ord: float = 2) -> float:
+    if name == "norm":
+        return math.inf if ord == -math.inf else 0
+    found = _NEUTRAL.get(name)
+    if found is None:
+        found = _lowest(input, name, 1 if name in ("amin", "argmin") else -1)
+    return found
+
+
+def reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | None:
+    """Return the neutral element of an operation here, as a tensor, or None for those that have none."""
+    name = op_name.rpartition(".")[2]
+    if name in ("mean", "var", "std"):
+        return None
+    if name not in __all__ or "softm" in name:
+        raise NotImplementedError(f"identity of {name} on {input.dtype} input")
+    dtype = float32 if name == "median" and not input.dtype.is_floating_point else input.dtype
+    return ops.full((), _neutral(name, input, *args), dtype=dtype, device=input.device)
+
+
+def _filled(input: Any, mask: Any, name: str, *args: Any) -> Any:
     """Return the input with the neutral element where the mask is False."""
     check_tensor(input, f"masked.{name}")
     if mask is None:
         return input
-    return ops.where(_mask_of(input, mask), input, ops.full_like(input, neutral()))
+    neutral = ops.full_like(input, _neutral(name, input, *args))
+    return ops.where(_mask_of(input, mask), input, neutral)
 
 
 def sum(
@@ -107,7 +132,7 @@ def sum(
     >>> tp.masked.sum(x, 1, mask=mask)
     tensor([1., 0.])
     """
-    input = _filled(input, mask, "sum", lambda: 0)
+    input = _filled(input, mask, "sum")
     return ops.sum(input, _dims(input, dim, "sum"), keepdim, dtype=dtype)
 
 
@@ -120,8 +145,9 @@ def prod(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return the product of the elements where the mask is True; 1 where there are none."""
-    result: Any = _filled(input, mask, "prod", lambda: 1)
-    for d in sorted(_dims(input, dim, "prod"), reverse=True):
+    result: Any = _filled(input, mask, "prod")
+    none = isinstance(dim, list) and not dim  # as torch, whose other reductions take [] as ()
+    for d in () if none else sorted(_dims(input, dim, "prod"), reverse=True):
         result = ops.prod(result, d, keepdim, dtype=dtype)
     return result if dtype is None else result.to(dtype)
 
@@ -135,7 +161,7 @@ def amax(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return the largest of the elements where the mask is True; the dtype's lowest where there are none."""
-    input = _filled(input, mask, "amax", lambda: _lowest(input, "amax"))
+    input = _filled(input, mask, "amax")
     return ops.amax(input, _dims(input, dim, "amax"), keepdim).to(dtype or input.dtype)
 
 
@@ -148,7 +174,7 @@ def amin(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return the smallest of the elements where the mask is True; its dtype's highest if none is."""
-    input = _filled(input, mask, "amin", lambda: _lowest(input, "amin", 1))
+    input = _filled(input, mask, "amin")
     return ops.amin(input, _dims(input, dim, "amin"), keepdim).to(dtype or input.dtype)
 
 
@@ -161,7 +187,7 @@ def argmax(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return where the largest of the elements is, in the dtype of `input` or the one given."""
-    filled = _filled(input, mask, "argmax", lambda: _lowest(input, "argmax"))
+    filled = _filled(input, mask, "argmax")
     return ops.argmax(filled, dim, keepdim).to(dtype or input.dtype)
 
 
@@ -174,7 +200,7 @@ def argmin(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return where the smallest of the elements is, in the dtype of `input` or the one given."""
-    filled = _filled(input, mask, "argmin", lambda: _lowest(input, "argmin", 1))
+    filled = _filled(input, mask, "argmin")
     return ops.argmin(filled, dim, keepdim).to(dtype or input.dtype)
 
 
@@ -227,7 +253,7 @@ def median(
     check_tensor(input, "masked.median")
     floating = input.dtype.is_floating_point
     numbers: Any = input if floating else input.to(float32)
-    numbers = _filled(numbers, mask, "median", lambda: math.nan)
+    numbers = _filled(numbers, mask, "median")
     found: Any = ops.nanmedian(numbers, normalize_dim(dim, input.ndim, "masked.median"), keepdim)
     if floating:
         return found.values
@@ -248,7 +274,7 @@ def norm(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return the vector norm of the elements where the mask is True."""
-    input = _filled(input, mask, "norm", lambda: math.inf if ord == -math.inf else 0)
+    input = _filled(input, mask, "norm", ord)
     found: Tensor = vector_norm(input, ord, _dims(input, dim, "norm"), keepdim, dtype=dtype)
     return found
 
@@ -264,7 +290,7 @@ def normalize(
 ) -> Tensor:
     """Return the elements divided by their norm, at least `eps`; 0 where the mask is False."""
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
-    return _filled(input, mask, "normalize", lambda: 0) / size.clamp(min=eps)
+    return _filled(input, mask, "normalize") / size.clamp(min=eps)
 
 
 def logsumexp(
@@ -276,7 +302,7 @@ def logsumexp(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return the logarithm of the sum of ``exp`` of the elements where the mask is True."""
-    filled = _filled(input, mask, "logsumexp", lambda: _lowest(input, "logsumexp"))
+    filled = _filled(input, mask, "logsumexp")
     found: Any = ops.logsumexp(filled, _dims(input, dim, "logsumexp"), keepdim)
     return found.to(dtype or input.dtype)
 
@@ -290,8 +316,8 @@ def logaddexp(
     other_mask: Tensor | None = None,
 ) -> Tensor:
     """Return ``log(exp(input) + exp(other))``; what is masked out adds nothing."""
-    left = _filled(input, input_mask, "logaddexp", lambda: _lowest(input, "logaddexp"))
-    right = _filled(other, other_mask, "logaddexp", lambda: _lowest(other, "logaddexp"))
+    left = _filled(input, input_mask, "logaddexp")
+    right = _filled(other, other_mask, "logaddexp")
     return ops.logaddexp(left, right).to(dtype or input.dtype)
 
 
@@ -353,7 +379,7 @@ def cumsum(
     input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """Return the sums of all elements up to each, of those where the mask is True."""
-    filled = _filled(input, mask, "cumsum", lambda: 0)
+    filled = _filled(input, mask, "cumsum")
     return ops.cumsum(filled, dim, dtype=dtype or input.dtype)
 
 
@@ -361,7 +387,7 @@ def cumprod(
     input: Tensor, dim: int, *, dtype: DType | None = None, mask: Tensor | None = None
 ) -> Tensor:
     """Return the products of all elements up to each, of those where the mask is True."""
-    filled = _filled(input, mask, "cumprod", lambda: 1)
+    filled = _filled(input, mask, "cumprod")
     return ops.cumprod(filled, dim, dtype=dtype or input.dtype)
 
 
@@ -397,4 +423,4 @@ def softmin(
 def _lowest_where_masked(input: Any, dtype: DType | None, mask: Any, name: str) -> Any:
     check_tensor(input, f"masked.{name}")
     numbers = input if dtype is None else input.to(dtype)  # first: integers have no -inf
-    return _filled(numbers, mask, name, lambda: _lowest(numbers, name))
+    return _filled(numbers, mask, name)

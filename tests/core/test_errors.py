@@ -9,6 +9,7 @@ import pytest
 import tensorplug as tp
 import tensorplug.nn.functional as F
 from tensorplug import nn
+from tensorplug.core.dispatch.op_registry import all_ops
 
 from . import bad_calls
 
@@ -168,3 +169,17 @@ def test_the_gradient_of_what_is_no_leaf_warns():
 def test_labels_that_are_ints(function):
     with pytest.raises(RuntimeError, match=r"Found dtype .*int64 but expected .*float32"):
         function(tp.tensor([0.3, 0.4]), tp.tensor([0, 1]))
+
+
+ELEMENTWISE = [op for op in all_ops() if op.pointwise or op.elementwise]
+
+
+@pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
+def test_shapes_that_do_not_broadcast(op):
+    """No backend's kernel says in its own words that shapes differ, of two operands or of three."""
+    for count, dtype in ((2, tp.float32), (2, tp.float64), (3, tp.float32), (3, tp.float64)):
+        operands = [tp.ones(size, dtype=dtype) for size in (3, 2, 3)[:count]]
+        error = attempt(op.call, operands, {})
+        if "broadcast" in str(error):  # others are about dtypes, or numbers
+            assert type(error) is RuntimeError, repr(error)
+            assert "must match the size of tensor" in str(error), error

@@ -91,6 +91,38 @@ def test_dlpack_with_torch():
     assert torch.from_dlpack(tp.tensor([1.5])).tolist() == [1.5]
 
 
+@pytest.mark.parametrize("version", [None, (1, 0)], ids=["without a version", "with one"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int64", "float16", "bfloat16", "float32", "float64", "complex64"]
+)
+def test_what_comes_through_dlpack_may_be_written_to(dtype, version):
+    x = tp.ones(3, dtype=getattr(tp, dtype))
+    shown = tp.from_dlpack(x.__dlpack__(max_version=version))
+    shown[1] = 0
+    assert x.tolist() == shown.tolist() == [1, 0, 1]
+    with pytest.raises(TypeError, match="stream must be"):
+        x.__dlpack__(stream=object())
+
+
+def test_read_only_memory_stays_so():
+    class ReadOnly:
+        """A producer that says so: the flag of NumPy's, through DLPack 1.0."""
+
+        array = np.arange(3.0)
+
+        def __dlpack__(self, **options):
+            self.array.flags.writeable = False
+            return self.array.__dlpack__(max_version=(1, 0))
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    shown = tp.from_dlpack(ReadOnly())
+    with pytest.raises((ValueError, RuntimeError), match="read-only"):
+        shown[1] = 0
+    assert ReadOnly.array.tolist() == [0, 1, 2]
+
+
 def test_memory_that_no_device_takes():
     class Elsewhere:
         def __dlpack__(self, **_):

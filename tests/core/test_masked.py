@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tensorplug as tp
+from tensorplug import masked
 
 NUMBERS = [[1.0, -2.0, 3.5], [4.0, 0.5, 6.0]]
 MASKS: list[Any] = [
@@ -102,3 +104,37 @@ def test_the_gradient_is_zero_where_the_mask_is_false() -> None:
     assert ((x.grad == 0) == ~tp.tensor(MASKS[1])).all()
     with pytest.raises(IndexError, match="higher than of the input"):
         tp.masked.sum(x[0], mask=tp.tensor(MASKS[1]))
+
+
+@pytest.mark.parametrize("name", [*masked.__all__, "nothing"])
+def test_neutral_elements(name: str) -> None:
+    torch = pytest.importorskip("torch", reason="torch is what is compared with")
+
+    def identity(lib: Any, dtype: str, *args: float) -> Any:
+        try:
+            asked = lib.masked.reduction_identity if lib is tp else lib.masked._reduction_identity
+            found = asked(f"masked.{name}", lib.ones(2, dtype=getattr(lib, dtype)), *args)
+        except (NotImplementedError, TypeError, AssertionError):
+            return "refused"
+        return None if found is None else (str(found.tolist()), str(found.dtype).rpartition(".")[2])
+
+    for dtype in ("float32", "float16", "int64", "uint8", "bool", "complex64"):
+        orders = (
+            (0.0, 2.0, math.inf, *[-math.inf] * dtype.startswith("f")) if name == "norm" else ()
+        )
+        for args in ((), *[(order,) for order in orders]):
+            ours, theirs = identity(tp, dtype, *args), identity(torch, dtype, *args)
+            assert ours == theirs or name == "normalize", (dtype, args)
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_no_dimensions(shape: tuple[int, ...], keepdim: bool) -> None:
+    """Torch's prod reduces over no dimension of ``[]``, other reductions, and of ``()`` all, over all."""
+    torch = pytest.importorskip("torch", reason="torch is what is compared with")
+    for name, none in itertools.product(("sum", "prod", "amax", "mean", "var"), ((), [])):
+
+        def shape_of(lib: Any, name: str = name, none: Any = none) -> tuple[int, ...]:
+            return tuple(getattr(lib.masked, name)(lib.ones(shape), none, keepdim=keepdim).shape)
+
+        assert shape_of(tp) == shape_of(torch), (name, none)

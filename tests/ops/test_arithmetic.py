@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import tensorplug as tp
+from tensorplug.core.dispatch.op_registry import get_op
 
 torch: Any = pytest.importorskip("torch", reason="torch is the reference of these tests")
 
@@ -364,3 +365,21 @@ def test_the_conjugate_of_a_real_tensor_is_the_tensor(dtype: tp.dtype) -> None:
     assert tp.conj_physical(x) is x
     assert x.conj_physical() is x
     assert tp.conj_physical(x, out=tp.empty_like(x)).tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("dtype", [tp.bfloat16, tp.float16])
+@pytest.mark.parametrize(
+    "name", ["lerp", "lerp by tensors", "addcmul", "addcdiv", "addcmul with a value", "hypot"]
+)
+def test_halves_are_rounded_once(name: str, dtype: tp.DType) -> None:
+    """What several steps compute is that of float32, rounded at the end, whether a kernel does it or not."""
+    base, _, form = name.partition(" ")
+    op = get_op(base)
+    a, b, c = (tp.testing.make_tensor(500, dtype=dtype, low=0.1, high=3.0) for _ in range(3))
+    operands = [a, b] if base == "hypot" else [a, b, 0.375] if name == "lerp" else [a, b, c]
+    options = {"value": 3.0} if "value" in form else {}
+    wide = [x.float() if isinstance(x, tp.Tensor) else x for x in operands]
+    expected = op.call(*wide, **options).to(dtype).tolist()
+    assert op.call(*operands, **options).tolist() == expected
+    values = op.arguments(tuple(operands), options)
+    assert op.decompose(values).tolist() == expected

@@ -72,3 +72,15 @@ def test_lists_of_different_lengths():
         tp._foreach_add([tp.ones(1), tp.ones(2)], [tp.ones(1)])
     with pytest.raises(RuntimeError, match="at least one"):
         tp._foreach_add([], 1)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in NAMES if name.rstrip("_") in BINARY))
+def test_refused_complex_numbers_name_the_function(name):
+    """What an ordering is asked of complex numbers says which function was called, in place or not."""
+    base = name.rstrip("_")
+    z = [tp.ones(2, dtype=tp.complex64)]
+    if base not in ("maximum", "minimum", "clamp_max", "clamp_min"):
+        getattr(tp, PREFIX + name)(z, z)
+        return
+    with pytest.raises(NotImplementedError, match=rf"^{base}\(\) is not implemented for dtype"):
+        getattr(tp, PREFIX + name)(z, z)

@@ -11,7 +11,7 @@ from ...errors import warn
 from ...tensor.base import TensorBase
 from ..comparison import lt
 from ..masking import where
-from ..rules import cast, check_tensor
+from ..rules import cast, check_tensor, in_float32
 from .division import div
 from .pointwise import abs, add, mul, sub
 
@@ -82,6 +82,8 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
     >>> tp.lerp(tp.tensor([0.0, 10.0]), tp.tensor([1.0, 20.0]), 0.5)
     tensor([ 0.5000, 15.0000])
     """
+    if input._key.dtype.itemsize == 2:  # rounded once, as kernels do it
+        return cast(lerp(*[in_float32(value) for value in (input, end, weight)]), input.dtype)
     difference = sub(end, input)
     # Measured from the nearer end, so that both ends are met exactly.
     if not isinstance(weight, TensorBase):
@@ -127,6 +129,10 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     >>> tp.addcmul(tp.tensor([1.0]), tp.tensor([2.0]), tp.tensor([3.0]), value=0.5)
     tensor([4.])
     """
+    dtype = result_dtype((input, tensor1, tensor2))
+    if dtype.itemsize == 2 and dtype.category == FLOATING:
+        wide = [in_float32(tensor) for tensor in (input, tensor1, tensor2)]
+        return cast(addcmul(*wide, value=value), dtype)
     return add(input, mul(_times(value, input, tensor1, tensor2), tensor2))
 
 
@@ -154,6 +160,10 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     >>> tp.addcdiv(tp.tensor([1.0]), tp.tensor([2.0]), tp.tensor([4.0]), value=3)
     tensor([2.5000])
     """
+    dtype = result_dtype((input, tensor1, tensor2))
+    if dtype.itemsize == 2 and dtype.category == FLOATING:
+        wide = [in_float32(tensor) for tensor in (input, tensor1, tensor2)]
+        return cast(addcdiv(*wide, value=value), dtype)
     return add(input, div(_times(value, input, tensor1, tensor2), tensor2))
 
 

@@ -90,10 +90,16 @@ def check_not_bool(input: Any, other: Any) -> None:
     """Refuse to subtract bools."""
     bools = [value for value in (input, other) if _is_bool(value)]
     if bools:
-        which = "two bool tensors" if len(bools) == 2 else "a bool tensor"
+        which, instead = (
+            ("two bool tensors", "Use the `^` or `logical_xor()` operator instead.")
+            if len(bools) == 2
+            else (
+                "a bool tensor",
+                "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
+            )
+        )
         raise RuntimeError(
-            f"sub(): Subtraction, the `-` operator, with {which} is not supported. If you are "
-            "trying to invert a mask, use the `~` or `logical_not()` operator instead; else use `^`"
+            f"sub(): Subtraction, the `-` operator, with {which} is not supported. {instead}"
         )
 
 
@@ -120,12 +126,12 @@ def check_factor(name: str, compute: DType, alpha: Number, argument: str = "alph
     if compute.category <= INTEGER and not isinstance(alpha, int):
         raise RuntimeError(
             f"{name}(): For integral input tensors, argument {argument} must not be a floating point "
-            f"number, got {alpha}"
+            f"number. Got {alpha}"
         )
     if isinstance(alpha, complex) and compute.category != COMPLEX:
         raise RuntimeError(
-            f"{name}(): For non-complex input tensors, argument {argument} must not be a complex number, "
-            f"got {alpha}"
+            f"{name}(): For non-complex input tensors, argument {argument} must not be a complex number. "
+            f"Got {alpha}"
         )
 
 

@@ -91,7 +91,7 @@ def _converted(name: str, input: Any, *, to_complex: bool) -> Any:
 def _real(name: str, input: Any) -> Any:
     check_tensor(input, name)
     if input._key.dtype.category == COMPLEX:
-        raise RuntimeError(f"{name}() expects a real input tensor, but got {input.dtype.name}")
+        raise RuntimeError(f"{name} expects a real input tensor, but got {input.dtype.name}")
     return _converted(name, input, to_complex=False)
 
 

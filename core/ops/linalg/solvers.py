@@ -299,7 +299,7 @@ def linalg_lstsq(
         driver = "gelsy"
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(
-            f"{name}: parameter driver should be one of (gels, gelsy, gelsd, gelss), got {driver!r}"
+            f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got {driver!r}"
         )
     if is_vector(A, B):
         if B._shape[-1] != A._shape[-2]:

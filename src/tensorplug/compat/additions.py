@@ -24,6 +24,7 @@ from tensorplug.distributions.independent import sum_rightmost
 from tensorplug.distributions.transform_base import _InverseTransform
 from tensorplug.distributions.utils import standard_normal
 from tensorplug.futures import Future
+from tensorplug.masked import reduction_identity
 from tensorplug.nn import Module, grad, init, parameter
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
@@ -300,6 +301,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.utils.model_zoo": {"tqdm": _progress_bars()},
     "torch.mtia": {"is_available": no},
     "torch.serialization": {"DEFAULT_PROTOCOL": 2, "MAP_LOCATION": Any},
+    "torch.masked": {"_reduction_identity": reduction_identity},
     "torch.nn.functional": {"grad": grad},
     "torch.nn.init": {
         **{name: getattr(init, f"{name}_") for name in _INITIALIZERS},

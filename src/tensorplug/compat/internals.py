@@ -17,7 +17,15 @@ from tensorplug.core import Device, Tensor
 from tensorplug.core.device.dtypes import DType, get_default_dtype
 from tensorplug.core.dispatch import overrides
 from tensorplug.core.dispatch.keys import default_device
-from tensorplug.core.ops import arange, bincount, cat, stack, view_as_real, zeros
+from tensorplug.core.ops import (
+    arange,
+    bincount,
+    cat,
+    segment_reduce,
+    stack,
+    view_as_real,
+    zeros,
+)
 from tensorplug.core.tensor import printing
 from tensorplug.core.tensor.layout import contiguous_format, memory_format
 from tensorplug.core.tensor.shapes import Size
@@ -252,6 +260,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "_check_with": _check_with,
         "_convert_indices_from_coo_to_csr": _row_pointers,
         "_convert_indices_from_csr_to_coo": _row_numbers,
+        "_segment_reduce": segment_reduce,
         "_shape_as_tensor": _shape_as_tensor,
         "get_autocast_cpu_dtype": lambda: autocast_mode.get_autocast_dtype("cpu"),
         "get_autocast_gpu_dtype": lambda: autocast_mode.get_autocast_dtype("cuda"),

@@ -53,6 +53,15 @@ def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return owner
 
 
+class _Memory:
+    """The memory of an array, to be written to."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array = array
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+
+
 class NumpyRuntime(DeviceRuntime):
     """Host memory, managed by NumPy."""
 
@@ -201,4 +210,7 @@ class NumpyRuntime(DeviceRuntime):
         """Return an array over the producer's memory."""
         source = BitsOfBfloat16(producer)
         array = np.from_dlpack(source)
+        if source.writable and not array.flags.writeable:
+            # NumPy lets nobody write to what came without a version of DLPack.
+            array = np.asarray(_Memory(array))
         return array.view(_BFLOAT16) if source.found else array
