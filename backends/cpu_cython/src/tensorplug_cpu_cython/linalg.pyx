@@ -256,7 +256,7 @@ def kernels(below):
         info = per_matrix(factors, np.NPY_INT32)
         pivots = per_matrix(factors, np.NPY_INT32, least)
         cdef int *chosen = <int *> np.PyArray_DATA(pivots)
-        if m == n <= SMALL:
+        if m <= SMALL and n <= SMALL:
             small_factor(factors, pivots, info)
             return factors, pivots, info
         cdef int *failed = <int *> np.PyArray_DATA(info)
