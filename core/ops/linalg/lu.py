@@ -164,7 +164,19 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> results.linalg_lu:
     return results.linalg_lu(P, unit_lower(LU), upper_of(LU))
 
 
-@composite(outputs="P, L, U", method=False)
+def _canonical_unpack(
+    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Any, Any, bool, bool]:
+    check_matrix("lu_unpack", LU_data, "LU_data")
+    if unpack_pivots and LU_pivots._key.dtype is not int32:
+        raise RuntimeError(
+            "lu_unpack: LU_pivots is expected to be a contiguous tensor of int32 dtype, got "
+            f"{LU_pivots.dtype.name}; use the pivots that linalg.lu_factor returns"
+        )
+    return LU_data, LU_pivots, unpack_data, unpack_pivots
+
+
+@composite(rule=_canonical_unpack, outputs=results.lu_unpack, method=False)
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> results.lu_unpack:
@@ -178,12 +190,6 @@ def lu_unpack(
     tensor([[2., 3.],
             [0., 1.]])
     """
-    check_matrix("lu_unpack", LU_data, "LU_data")
-    if unpack_pivots and LU_pivots._key.dtype is not int32:
-        raise RuntimeError(
-            "lu_unpack: LU_pivots is expected to be a contiguous tensor of int32 dtype, got "
-            f"{LU_pivots.dtype.name}; use the pivots that linalg.lu_factor returns"
-        )
     empty: Any = LU_data.new_empty((0,))
     return results.lu_unpack(
         permutation_matrix(LU_data.detach(), LU_pivots) if unpack_pivots else empty,
