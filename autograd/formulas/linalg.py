@@ -55,13 +55,12 @@ def _qr(g_Q: Any, g_R: Any, A: Any, Q: Any, R: Any, mode: str) -> Any:
     m, n = A._shape[-2:]
     if mode == "r":
         raise RuntimeError(
-            "linalg.qr: the derivative of the QR decomposition is not implemented when mode='r', "
-            "which "
-            "computes no Q; use mode='reduced'"
+            "The derivative of linalg.qr depends on Q, which mode='r' does not compute; use "
+            "mode='reduced'"
         )
     if mode == "complete" and m > n:
         raise RuntimeError(
-            "linalg.qr: the QR decomposition is not differentiable when mode='complete' and "
+            "linalg.qr: The QR decomposition is not differentiable when mode='complete' and "
             f"nrows > ncols, got {m} rows and {n} columns; use mode='reduced'"
         )
     if m >= n:

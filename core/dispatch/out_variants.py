@@ -38,16 +38,16 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     for target in targets:
         if target._extra is not None and target._extra.inference:
             dispatch_state.gradient.before_inplace(op, target, ())
+    checked = False
     if op.pointwise and len(targets) == 1:
         spec = op.function(*args, **kwargs)
         if type(spec) is Delegated:
             results = spec.result
         else:
-            check_out(op.name, targets[0], spec.outputs[0][1], spec.key)
-            if (
-                op in _EXACT and targets[0]._key.dtype is not spec.key.dtype
-            ):  # abs takes its input's
+            if op in _EXACT and not _fits_number(targets[0]._key.dtype, spec):
                 _check_own_dtype(op, targets[0]._key.dtype, spec.outputs[0][1], None)
+            checked = True
+            check_out(op.name, targets[0], spec.outputs[0][1], spec.key)
             if targets[0]._shape == spec.outputs[0][0]:
                 write(op, spec, targets[0])
                 return out
@@ -59,7 +59,9 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
             position = op.names.index("dtype")
             asked = args[position] if len(args) > position else kwargs.get("dtype")
             if asked is not None:
-                if as_dtype(asked) is not targets[0]._key.dtype:
+                own, wanted = targets[0]._key.dtype, as_dtype(asked)
+                # A norm of complex numbers is real.
+                if wanted is not own and (own.is_complex or not wanted.is_complex):
                     raise _unlike(op, targets[0]._key.dtype, as_dtype(asked))
             elif op in _OF_TARGET:
                 kwargs = {**kwargs, "dtype": targets[0]._key.dtype}
@@ -68,16 +70,19 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     if len(computed) != len(targets):
         raise TypeError(f"{op.name}(): out= takes {len(computed)} tensors, got {len(targets)}")
     first = first_tensor((*args, *kwargs.values()))
-    for target, result in zip(targets, computed, strict=True):
+    for position, (target, result) in enumerate(zip(targets, computed, strict=True)):
         taken = target._key.dtype in _EXACT.get(op, ())
-        converted = (target if taken else result)._key.dtype
-        check_out(op.name, target, converted, result._key, _ERRORS.get(op, RuntimeError))
         if op in _EXACT_CALLS:
             given = dict(zip(op.names, args, strict=False)) | kwargs
             if _EXACT_CALLS[op](given) and target._key.dtype is not result._key.dtype:
                 raise _unlike(op, target._key.dtype, result._key.dtype)
-        elif op in _EXACT or not (op.pointwise or op.elementwise):
-            _check_own_dtype(op, target._key.dtype, result._key.dtype, first, len(targets))
+        elif not checked and (op in _EXACT or not (op.pointwise or op.elementwise)):
+            own = target._key.dtype
+            _check_own_dtype(op, own, result._key.dtype, first, len(targets), position)
+        converted = (target if taken else result)._key.dtype
+        if op in _NAMED and not can_cast(converted, target._key.dtype):
+            raise _uncastable(op, position, target._key.dtype, converted)
+        check_out(op.name, target, converted, result._key, _ERRORS.get(op, RuntimeError))
     for target, result in zip(targets, computed, strict=True):
         if target._shape != result._shape:
             if op.fills and math.prod(target._shape) == math.prod(result._shape):
@@ -164,12 +169,31 @@ def cast_error(*functions: Any, error: type[Exception]) -> None:
     _ERRORS.update((function.op, error) for function in functions)
 
 
+#: Ops that convert their results and name each one, with both dtypes, where they can't.
+_NAMED: dict[Op, tuple[str, ...]] = {}
+
+
+def names_results(*functions: Any, names: tuple[str, ...] = ()) -> None:
+    """Have ops say which result can't be cast to its ``out=``, as torch's linear algebra does."""
+    _NAMED.update({function.op: names or function.op.outputs for function in functions})
+
+
+def _uncastable(op: Op, position: int, given: DType, wanted: DType) -> RuntimeError:
+    output = _NAMED[op][position]
+    return RuntimeError(
+        f"{op.name}(): Expected {output} to be safely castable from {scalar_type(wanted)} dtype, but "
+        f"got {output} with dtype {scalar_type(given)}"
+    )
+
+
 def is_exact(op: Op) -> bool:
     """Return whether an op does not convert what it writes."""
     return op in _EXACT
 
 
-def _check_own_dtype(op: Op, given: DType, wanted: DType, first: Any, outputs: int = 1) -> None:
+def _check_own_dtype(
+    op: Op, given: DType, wanted: DType, first: Any, outputs: int = 1, position: int = 0
+) -> None:
     """Refuse to convert what an op does not convert, and indices that it returns for other tensors."""
     if given is wanted:
         return
@@ -180,18 +204,43 @@ def _check_own_dtype(op: Op, given: DType, wanted: DType, first: Any, outputs: i
         of_others = first is not None and first._key.dtype.category > INTEGER
         refused = of_others and wanted.category == INTEGER
     else:
-        refused = given not in exact
+        # Where others are taken, those that are not are refused as of an op that converts.
+        refused = given not in exact and (not exact or can_cast(wanted, given))
     if refused:
-        raise _unlike(op, given, wanted)
+        raise _unlike(op, given, wanted, position)
 
 
-def _unlike(op: Op, given: DType, wanted: DType) -> RuntimeError:
+def _fits_number(given: DType, spec: Spec) -> bool:
+    """Return whether ``out=`` is of the input's dtype, or floating for a real number of complex ones."""
+    own, result = spec.key.dtype, spec.outputs[0][1]
+    if given is own:
+        return True
+    return given.category == FLOATING == result.category and own.is_complex
+
+
+def _unlike(op: Op, given: DType, wanted: DType, position: int = 0) -> RuntimeError:
     """Return the error for an ``out=`` of another dtype than the result's."""
     said = _UNLIKE.get(
-        op, "{name}(): Expected out tensor to have dtype {0.name}, but got {1.name} instead"
+        op, "{name}(): Expected out tensor to have dtype {words[0]}, but got {words[1]} instead"
     )
+    words = [_WORDS.get(dtype.name, dtype.name) for dtype in (wanted, given)]
     kinds = scalar_type(wanted), scalar_type(given)
-    return RuntimeError(said.format(wanted, given, name=op.name, kinds=kinds))
+    return RuntimeError(
+        said.format(
+            wanted, given, name=op.name, kinds=kinds, words=words, output=op.outputs[position]
+        )
+    )
+
+
+#: The names of C that torch's messages have for dtypes here, so far as this library has them too.
+_WORDS = {
+    "float32": "float",
+    "float64": "double",
+    "float16": "half",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long",
+}
 
 
 def check_out(
@@ -542,9 +591,9 @@ def _inplace_composite(
             f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
             f"{list(result._shape)}"
         )
-    check_out(name, target, result._key.dtype, result._key)
     if op in _EXACT:
         _check_own_dtype(op, target._key.dtype, result._key.dtype, None)
+    check_out(name, target, result._key.dtype, result._key)
     return inplace(COPY, "copy_", target, (result,), {})
 
 

@@ -200,7 +200,7 @@ def isneginf(input: Tensor) -> Tensor:
 def _is_infinity(input: Tensor, infinity: float, name: str) -> Tensor:
     check_tensor(input, name)
     if input.dtype.category == COMPLEX:
-        raise RuntimeError(f"{name}() does not support complex inputs; use isinf()")
+        raise RuntimeError(f"{name} does not support complex inputs. Use isinf()")
     return eq(input, infinity) if input.dtype.category == FLOATING else ne(input, input)
 
 
@@ -347,4 +347,6 @@ less_equal = le
 not_equal = ne
 
 
-exact_out(isposinf, isneginf)
+exact_out(
+    isposinf, isneginf, said="{name} does not support non-boolean outputs. Got one of {1.name}"
+)

@@ -46,7 +46,7 @@ def canonical_norm(
     order = float(ord)
     if (order < 0 or order == math.inf) and 0 in [input._shape[d] for d in dims]:
         raise RuntimeError(
-            f"{name}(): cannot compute the {ord} norm over no elements because the operation "
+            f"{name} cannot compute the {ord} norm over no elements because the operation "
             f"does not have an identity; got shape {list(input._shape)}"
         )
     return input, order, dims, bool(keepdim)

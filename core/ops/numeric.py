@@ -147,7 +147,9 @@ def frexp(input: Tensor) -> Spec:
     """
     check_tensor(input, "frexp")
     if input.dtype.category != FLOATING:
-        raise RuntimeError(f"frexp(): only supports floating-point dtypes, got {input.dtype.name}")
+        raise RuntimeError(
+            f"torch.frexp() only supports floating-point dtypes, got {input.dtype.name}; convert it"
+        )
     shape = input._shape
     return Spec((input,), outputs=((shape, input.dtype), (shape, int32)))
 
@@ -213,10 +215,15 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """
     check_tensor(input, "heaviside")
     check_tensor(values, "heaviside", "values")
-    if input.dtype is not values.dtype or input.dtype.category == COMPLEX:
+    if COMPLEX in (input.dtype.category, values.dtype.category):
         raise RuntimeError(
-            "heaviside() takes two real tensors of one dtype, got "
-            f"{input.dtype.name} and {values.dtype.name}"
+            "heaviside is not yet implemented for complex tensors. Got "
+            f"{input.dtype.name} and {values.dtype.name}; give it real ones"
+        )
+    if input.dtype is not values.dtype:
+        raise RuntimeError(
+            "heaviside is not yet implemented for tensors with different dtypes. Got "
+            f"{input.dtype.name} and {values.dtype.name}; convert one of them with .to()"
         )
     return where(eq(input, 0), values, cast(gt(input, 0), input.dtype))
 
@@ -438,7 +445,8 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     """
     first, second = elementwise("lcm", input, other, without=(BOOL, FLOATING, COMPLEX)).values
     divisor = gcd(first, second)
-    return abs(mul(floor_divide(first, where(eq(divisor, 0), 1, divisor)), second))
+    return mul(floor_divide(abs(first), where(eq(divisor, 0), 1, divisor)), abs(second))
 
 
-exact_out(signbit, frexp, heaviside, nan_to_num)
+exact_out(frexp, heaviside, nan_to_num)
+exact_out(signbit, said="{name} does not support non-boolean outputs. Got one of {1.name}")

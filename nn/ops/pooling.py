@@ -9,7 +9,7 @@ from tensorplug.autograd import derivative
 from tensorplug.autograd.vmap.vmap_rules import first_dim_is_batch
 from tensorplug.core.device.dtypes import FLOATING, INTEGER, bool_, iinfo, int64
 from tensorplug.core.dispatch.op_registry import composite
-from tensorplug.core.ops import arange, full, scatter_add, zeros
+from tensorplug.core.ops import arange, full, scatter_add, where as where_, zeros
 from tensorplug.core.tensor.creation import tensor
 from tensorplug.core.tensor.shapes import Shape
 
@@ -144,7 +144,8 @@ def max_pool(
     Returns
     -------
     values, indices : Tensor
-        (N, C, *positions), of the input's dtype and int64.
+        (N, C, *positions), of the input's dtype and int64. Of a window that lies in the padding altogether,
+        as dilated ones may, minus infinity and 0.
     """
     size = input._shape[2:]
     where = pooled_size(size, kernel, stride, padding, dilation, ceil_mode)
@@ -153,14 +154,26 @@ def max_pool(
     shape = windows._shape[: 2 + len(kernel)]
     best = windows.flatten(len(shape)).argmax(-1)
     flat: Any = 0
+    first: Any = 0
+    outside: Any = False
+    empty: Any = False
     rest = best
     for dim in range(len(kernel) - 1, -1, -1):
+        row, spread = math.prod(size[dim + 1 :]), dilation[dim]
         along = rest % kernel[dim]
         rest = rest // kernel[dim]
-        first = arange(where[dim], device=input.device) * stride[dim] - padding[dim]
-        first = first.reshape([-1 if d == dim else 1 for d in range(len(kernel))])
-        flat = flat + (first + along * dilation[dim]) * math.prod(size[dim + 1 :])
+        start: Any = arange(where[dim], device=input.device) * stride[dim] - padding[dim]
+        start = start.reshape([-1 if d == dim else 1 for d in range(len(kernel))])
+        at = start + along * spread
+        flat = flat + at * row
+        inside = start + (-start).clamp(min=0).add(spread - 1) // spread * spread
+        first = first + inside * row
+        outside = outside | (at < 0) | (at >= size[dim])
+        empty = empty | (inside >= size[dim])
+    # Where the padding won, nothing inside is larger: the first element there is, or none.
+    flat = where_(outside, where_(empty, 0, first), flat)
     values = input.flatten(2).gather(2, flat.flatten(2)).reshape(shape)
+    values = values.masked_fill(empty, lowest(input.dtype))
     return formatted(values, input), formatted(flat, input)
 
 

@@ -30,7 +30,7 @@ _STEPS = {"float16": 4e-3, "bfloat16": 3e-2}
 
 
 def _heaviside_errors(make: Any) -> Iterator[ErrorSample]:
-    yield ErrorSample(Sample(make(2), make(2, dtype=float32)), RuntimeError, "one dtype")
+    yield ErrorSample(Sample(make(2), make(2, dtype=float32)), RuntimeError, "different dtypes")
 
 
 def _signed_samples(make: Any, dtype: DType) -> Iterator[Sample]:

@@ -6,6 +6,7 @@ import pytest
 
 import tensorplug as tp
 import tensorplug.nn.functional as F
+from tensorplug.core.dispatch.op_registry import get_op
 
 SIZES = {1: (9,), 2: (7, 8), 3: (5, 6, 5)}
 
@@ -136,3 +137,30 @@ def test_second_derivative(name):
 def test_bad_input(call, error):
     with pytest.raises(error):
         call()
+
+
+WINDOWS = [*itertools.product((1, 2, 3), (1, 2), (0, 1), (1, 2, 4), (False, True))]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["kernel", "decomposition"])
+def test_windows_in_the_padding(whole):
+    """Where a window has padding alone, or what is as low, the value is torch's and the place inside."""
+    torch = pytest.importorskip("torch", reason="torch is what is compared with")
+    inf = float("inf")
+    pool = get_op("max_pool").function if whole else get_op("max_pool").call
+    for size, (kernel, stride, padding, dilation, ceil_mode) in itertools.product(
+        (1, 2, 5), WINDOWS
+    ):
+        if padding * 2 > kernel or size + 2 * padding <= dilation * (kernel - 1):
+            continue
+        for row in ([-inf] * size, [-inf, 2.0, -inf, 1.0, -inf][:size]):
+            options = (kernel, 1), (stride, 1), (padding, 0), (dilation, 1), ceil_mode
+            expected = torch.nn.functional.max_pool2d(
+                torch.tensor(row).reshape(1, 1, -1, 1), *options
+            )
+            values, places = pool(tp.tensor(row).reshape(1, 1, -1, 1), *options)
+            assert values.tolist() == expected.tolist(), (row, options)
+            flat = places.flatten().tolist()
+            assert all(0 <= place < size for place in flat)
+            for place, value in zip(flat, values.flatten().tolist(), strict=True):
+                assert row[place] == value or value == -inf

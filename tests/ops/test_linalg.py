@@ -172,7 +172,7 @@ def test_solve_ex_takes_what_was_a_vector_for_one(shape: tuple[int, ...]) -> Non
 def test_pivots_that_name_no_row_are_refused():
     LU = tp.eye(3)
     for wrong in (0, 4, -1, 1 << 20):
-        with pytest.raises(RuntimeError, match="pivots must be from 1"):
+        with pytest.raises(RuntimeError, match="pivots should be"):
             tp.linalg.lu_solve(LU, tp.tensor([1, wrong, 3], dtype=tp.int32), tp.ones(3, 1))
 
 

@@ -115,7 +115,7 @@ def check_factor(name: str, compute: DType, alpha: Number, argument: str = "alph
     """Raise unless a factor may multiply elements of a dtype."""
     if isinstance(alpha, bool) and compute.category != BOOL:
         raise RuntimeError(
-            f"{name}(): Boolean {argument} only supported for Boolean results, got {alpha}"
+            f"{name}(): Boolean {argument} only supported for Boolean results. Got {alpha}"
         )
     if compute.category <= INTEGER and not isinstance(alpha, int):
         raise RuntimeError(

@@ -108,4 +108,8 @@ def float_power(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
     return pow(input, exponent)
 
 
-exact_out(float_power)
+exact_out(
+    float_power,
+    said="the output given to {name} has dtype {kinds[1]} but the operation's result requires dtype "
+    "{kinds[0]}",
+)

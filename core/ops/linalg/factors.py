@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import int32
+from ...device.dtypes import int32, scalar_type
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_variants import exact_out, names_results
 from ..rules import check_tensor
 from . import results
 from .rules import (
     adjoint,
     check_matrix,
-    check_same_dtype,
     column,
     conjugate,
     constant_of,
@@ -140,7 +139,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Spec:
     check_matrix("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
-            f"linalg.qr: received unrecognized mode {mode!r} but expected one of 'reduced' "
+            f"linalg.qr received unrecognized mode {mode!r} but expected one of 'reduced' "
             "(default), "
             "'r', or 'complete'"
         )
@@ -191,9 +190,13 @@ def geqrf(input: Tensor) -> Spec:
 
 def _canonical_householder_product(A: Tensor, tau: Tensor) -> tuple[Tensor, Tensor]:
     name = "linalg.householder_product"
-    check_matrix(name, A)
+    check_matrix(name, A, "input", said="{} must have at least 2 dimensions")
     check_tensor(tau, name, "tau")
-    check_same_dtype(name, tau, A, "tau", "input")
+    if tau._key.dtype is not A._key.dtype:
+        raise RuntimeError(
+            f"{name}: tau dtype {scalar_type(tau.dtype)} does not match input dtype "
+            f"{scalar_type(A.dtype)}"
+        )
     m, n = A._shape[-2:]
     if m < n:
         raise RuntimeError(
@@ -324,4 +327,5 @@ def ormqr(
     return adjoint(product).contiguous()
 
 
+names_results(cholesky, geqrf, linalg_householder_product, orgqr)
 exact_out(linalg_cholesky_ex, linalg_cholesky, linalg_qr, qr, ormqr)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import BOOL, INTEGER, int64
+from ...device.dtypes import BOOL, INTEGER, int64, scalar_type
 from ...dispatch.op_registry import Spec, composite, primitive
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_variants import exact_out, names_results
 from ...tensor.shapes import broadcast_shapes, normalize_dim
 from ..arithmetic.pointwise import mul
 from ..matmul.contractions import multiply_chain
@@ -239,9 +239,13 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         check_tensor(matrix, name, f"tensors[{number}]")
         edge = number in (0, len(matrices) - 1)
         if len(matrix._shape) != 2 and not (edge and len(matrix._shape) == 1):
-            expected = "1D or 2D" if edge else "2D"
+            which = ("the last" if number else "the first") + " tensor"
+            expected = f"{which} must be 1D or 2D" if edge else f"tensor {number} must be 2D"
+            raise RuntimeError(f"{name}(): {expected} but got {len(matrix._shape)}D")
+        if matrix._key.dtype is not matrices[0]._key.dtype:
             raise RuntimeError(
-                f"{name}(): tensor {number} must be {expected} but got {len(matrix._shape)}D"
+                f"{name}(): all tensors must have be the same dtype but tensor 0 is "
+                f"{scalar_type(matrices[0].dtype)} and tensor {number} {scalar_type(matrix.dtype)}"
             )
     from_vector, to_vector = (len(matrices[i]._shape) == 1 for i in (0, -1))
     if from_vector:
@@ -384,4 +388,9 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
     return own.diagonal(offset, dim1, dim2)
 
 
-exact_out(linalg_det, linalg_slogdet, slogdet, linalg_multi_dot, linalg_cross, cross, linalg_vecdot)
+names_results(matrix_power)
+exact_out(linalg_det, linalg_slogdet, slogdet, linalg_cross, cross, linalg_vecdot)
+exact_out(
+    linalg_multi_dot,
+    said="{name}(): expected out tensor to have dtype {words[0]} but got {words[1]}",
+)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import ALL_DTYPES, int32, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
 from ...dispatch.out_variants import exact_out
+from ..rules import check_tensor
 from . import results
 from .rules import arange, check_matrix, column, identity, linalg_check_errors, row, where
 
@@ -166,14 +167,25 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> results.linalg_lu:
 
 def _canonical_unpack(
     LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
-) -> tuple[Any, Any, bool, bool]:
+) -> tuple[Any, ...]:
     check_matrix("lu_unpack", LU_data, "LU_data")
-    if unpack_pivots and LU_pivots._key.dtype is not int32:
-        raise RuntimeError(
-            "lu_unpack: LU_pivots is expected to be a contiguous tensor of int32 dtype, got "
-            f"{LU_pivots.dtype.name}; use the pivots that linalg.lu_factor returns"
-        )
-    return LU_data, LU_pivots, unpack_data, unpack_pivots
+    check_tensor(LU_pivots, "lu_unpack", "LU_pivots")
+    if unpack_pivots:
+        if LU_pivots._key.dtype is not int32:
+            raise RuntimeError(
+                "lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype, got "
+                f"{LU_pivots.dtype.name}; use the pivots that linalg.lu_factor returns"
+            )
+        rows = LU_data._shape[-2]
+        # Of all samples of a vmap at once there is no telling.
+        known = not (LU_pivots._key.is_meta or LU_pivots._batched)
+        if known and not ((LU_pivots >= 1) & (LU_pivots <= rows)).all().item():
+            raise RuntimeError(
+                "lu_unpack: the elements of LU_pivots must be between 1 and LU.size(-2). Got "
+                f"{LU_pivots!r} for {rows} rows"
+            )
+        LU_pivots = LU_pivots.view(LU_pivots._shape)  # of other pivots the check says nothing
+    return LU_data, LU_pivots, bool(unpack_data), bool(unpack_pivots)
 
 
 @composite(rule=_canonical_unpack, outputs=results.lu_unpack, method=False)

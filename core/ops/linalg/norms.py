@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
 from ...device.scalars import Real
 from ...dispatch.op_registry import composite
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_variants import exact_out, names_results
 from ...tensor.shapes import normalize_dims
 from ..norms import canonical_norm, vector_norm
 from ..reductions.reductions import amax, amin, sum
@@ -146,7 +146,9 @@ def _matrix_norm(name: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: DT
     except TypeError:
         pair = [dim]
     if len(pair) != 2:
-        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {dim}")
+        raise RuntimeError(f"{name}: dim must be a 2-tuple of ints. Got {dim}")
+    if pair[0] == pair[1] < len(A._shape):
+        raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
     normalize_dims(pair, len(A._shape), name)
     if ord == "fro" and isinstance(ord, str):
         return vector_norm_of(name, A, 2, pair, keepdim, dtype)
@@ -230,12 +232,8 @@ def linalg_norm(
                 f"{len(A._shape)}D."
             )
         dims = tuple(range(len(A._shape)))
-    if len(dims) == 2:
-        return _matrix_norm(name, A, ord, dims, keepdim, dtype)
-    if isinstance(ord, str):
-        raise RuntimeError(
-            f"{name}: Order {ord} is a matrix norm and takes two dimensions, got dim {list(dims)}"
-        )
+    if len(dims) == 2 or isinstance(ord, str):
+        return _matrix_norm("linalg.matrix_norm", A, ord, dims, keepdim, dtype)
     return vector_norm_of(name, A, ord, dims, keepdim, dtype)
 
 
@@ -271,10 +269,15 @@ def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
     inverse, info = linalg_inv_ex(A)
     # What stands in an inverse that failed must not reach the norm, whose kernel may refuse it.
     inverse = where((info != 0)[..., None, None], 0.0, inverse)
+    if p not in ("fro", "nuc") and (isinstance(p, str) or abs(p) not in (1, math.inf)):
+        raise RuntimeError(
+            f"{name} got an invalid norm type: {p}; use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2"
+        )
     product = _matrix_norm(name, A, p, (-2, -1), False, None) * _matrix_norm(
         name, inverse, p, (-2, -1), False, None
     )
     return where(info != 0, math.inf, product)
 
 
+names_results(linalg_cond)
 exact_out(linalg_vector_norm, linalg_matrix_norm, linalg_norm)

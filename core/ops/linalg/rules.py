@@ -17,8 +17,21 @@ _CAT = op_registry.handle("cat")
 _ARANGE = op_registry.handle("arange")
 
 
+#: What torch says of matrices without an inverse, and people search for.
+SINGULAR = (
+    "The diagonal element {} is zero, the inversion could not be completed because the input matrix is "
+    "singular."
+)
+
+
 def check_matrix(
-    name: str, A: Any, argument: str = "A", *, square: bool = False, half: bool = False
+    name: str,
+    A: Any,
+    argument: str = "A",
+    *,
+    square: bool = False,
+    half: bool = False,
+    said: str = "The input tensor {} must have at least 2 dimensions",
 ) -> None:
     """Raise unless `A` is a batch of (square) matrices of a dtype that linear algebra takes.
 
@@ -34,8 +47,7 @@ def check_matrix(
     shape = A._shape
     if len(shape) < 2:
         raise RuntimeError(
-            f"{name}: The input tensor {argument} must have at least 2 dimensions, got shape "
-            f"{list(shape)}."
+            f"{name}: {said.format(argument)}, got {argument} of shape {list(shape)}."
         )
     if square and shape[-1] != shape[-2]:
         raise RuntimeError(

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import finfo, int32, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_variants import exact_out, names_results
 from ...tensor.shapes import normalize_dims
 from ..rules import check_tensor
 from . import results
 from .rules import (
+    SINGULAR,
     broadcast_batches,
     check_factor_inputs,
     check_matrix,
@@ -144,13 +145,7 @@ def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> results.linalg_in
 def _inverse(A: Any, name: str) -> results.linalg_inv_ex:
     check_matrix(name, A, square=True)
     result = linalg_inv_ex(A)
-    linalg_check_errors(
-        result.info,
-        name,
-        "The diagonal element {} is zero, the inversion could not be completed because the "
-        "input "
-        "matrix is singular.",
-    )
+    linalg_check_errors(result.info, name, SINGULAR)
     return result
 
 
@@ -297,7 +292,7 @@ def linalg_lstsq(
             [2.0000]])
     """
     name = "linalg.lstsq"
-    check_matrix(name, A)
+    check_matrix(name, A, "input", said="{} must have at least 2 dimensions")
     check_tensor(B, name, "B")
     check_same_dtype(name, A, B)
     if driver is None:
@@ -307,10 +302,17 @@ def linalg_lstsq(
             f"{name}: parameter driver should be one of (gels, gelsy, gelsd, gelss), got {driver!r}"
         )
     if is_vector(A, B):
+        if B._shape[-1] != A._shape[-2]:
+            raise RuntimeError(
+                f"{name}: input.size(-2) should match other.size(-1), got {list(A._shape)} and "
+                f"{list(B._shape)}"
+            )
         A, B = broadcast_batches(A, column(B))  # of as many dimensions, B is no vector
         solution: Any
         solution, *others = linalg_lstsq(A, B, rcond, driver=driver)
         return Delegated(results.linalg_lstsq(solution.reshape(solution._shape[:-1]), *others))
+    if not B._shape:
+        raise RuntimeError(f"{name}: other must have at least 1 dimension, got {B!r}")
     if len(B._shape) < 2 or B._shape[-2] != A._shape[-2]:
         raise RuntimeError(
             f"{name}: input.size(-2) should match other.size(-2), got {list(A._shape)} and "
@@ -338,5 +340,6 @@ def linalg_lstsq(
     )
 
 
+names_results(linalg_tensorinv, linalg_tensorsolve, linalg_lstsq)
 exact_out(linalg_lstsq, where=lambda _: False)  # not of the rank, which it converts, too
 exact_out(linalg_solve_ex, linalg_solve, linalg_inv_ex, linalg_inv, inverse)

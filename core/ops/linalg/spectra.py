@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import ALL_DTYPES, bool_, finfo, int64
 from ...dispatch.op_registry import Spec, composite, primitive_tuple
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_variants import exact_out, names_results
 from ...tensor.base import TensorBase
 from ..matmul.products import matmul
 from . import results
@@ -268,7 +268,15 @@ def _magnitudes(A: Any, hermitian: bool) -> Any:
 def _canonical_pinv(
     A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> tuple[Any, ...]:
-    check_matrix("linalg.pinv", A, square=hermitian)
+    check_matrix(
+        "linalg.pinv",
+        A,
+        square=hermitian,
+        said="expected a tensor with 2 or more dimensions",
+    )
+    for label, value in (("rcond", rcond), ("atol", atol), ("rtol", rtol)):
+        if isinstance(value, TensorBase) and value._key.dtype.is_complex:
+            raise RuntimeError(f"linalg.pinv: {label} tensor of complex type is not supported")
     return A, hermitian, atol, rcond if rcond is not None else rtol
 
 
@@ -327,9 +335,11 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     >>> tp.pinverse(tp.tensor([[2.0]]))
     tensor([[0.5000]])
     """
-    check_matrix("pinverse", input)
+    check_matrix("pinverse", input, said="expected a tensor with 2 or more dimensions")
     return linalg_pinv(input, rcond)
 
 
 exact_out(linalg_matrix_rank, others=tuple(d for d in ALL_DTYPES if d is not bool_))
+names_results(linalg_eig, linalg_matrix_rank, linalg_pinv, pinverse)
+names_results(linalg_eigvals, names=("eigenvalues",))
 exact_out(linalg_eigh, linalg_eigvalsh, linalg_svd, svd, linalg_svdvals)

@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import int32
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_variants import exact_out, names_results
 from ..matmul.products import matmul
 from . import results
 from .lu import permutation_matrix
 from .rules import (
+    SINGULAR,
     adjoint,
     broadcast_batches,
     check_factor_inputs,
     check_matrix,
     check_same_dtype,
     identity_like,
+    linalg_check_errors,
     transpose,
+    where,
 )
 
 if TYPE_CHECKING:
@@ -232,6 +235,9 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     tensor([[0.2500]])
     """
     check_matrix("cholesky_inverse", L, "L", square=True)
+    leading: Any = (L.detach().diagonal(0, -2, -1) != 0).to(int32).cumprod(-1).sum(-1)
+    info = where(leading == L._shape[-1], 0, leading + 1)
+    linalg_check_errors(info, "cholesky_inverse", SINGULAR)
     return cholesky_solve(identity_like(L), L, upper)
 
 
@@ -266,4 +272,5 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     return Spec((LD, pivots, B, hermitian), B._shape, B.dtype)
 
 
+names_results(cholesky_solve, cholesky_inverse)
 exact_out(linalg_solve_triangular, triangular_solve, linalg_lu_solve, lu_solve, linalg_ldl_solve)

@@ -182,7 +182,7 @@ def chain_matmul(*matrices: Any) -> Tensor:
                 f"chain_matmul(): Tensor dimension is {len(matrix._shape)}, expected 2 instead"
             )
     if not matrices:
-        raise RuntimeError("chain_matmul(): Expecting at least 1 matrix")
+        raise RuntimeError("chain_matmul(): Expected one or more matrices, got none")
     return multiply_chain("chain_matmul", matrices)
 
 

@@ -97,8 +97,12 @@ def _parse(args: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, li
             f"einsum(): must specify at least one operand beside the equation {equation!r}"
         )
     left, arrow, right = equation.partition("->")
-    terms = [_letters(term, equation) for term in left.split(",")]
-    output = _letters(right, equation) if arrow else None
+    terms: list[list[Any]] = []
+    start = 0
+    for number, term in enumerate(left.split(",")):
+        terms.append(_letters(term, equation, start, f"operand {number}"))
+        start += len(term) + 1
+    output = _letters(right, equation, start + 1, "output") if arrow else None
     if len(terms) != len(operands):
         more = "more" if len(operands) > len(terms) else "fewer"
         raise RuntimeError(
@@ -108,7 +112,8 @@ def _parse(args: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, li
     return terms, output, operands
 
 
-def _letters(term: str, equation: str) -> list[Any]:
+def _letters(term: str, equation: str, start: int, place: str) -> list[Any]:
+    """Return the labels of a part of an equation that begins at `start`, of an operand or the output."""
     labels: list[Any] = []
     position = 0
     while position < len(term):
@@ -117,10 +122,16 @@ def _letters(term: str, equation: str) -> list[Any]:
         if character == " ":
             continue
         if character == ".":
-            if term[position : position + 2] != ".." or Ellipsis in labels:
+            if Ellipsis in labels:
+                found = "but" if place == "output" else "for which"
                 raise RuntimeError(
-                    f"einsum(): found '.' in {equation!r} that is not part of one ellipsis per "
-                    "operand"
+                    f"einsum(): found '.' for {place} {found} an ellipsis"
+                    f"{' (...)' if place == 'output' else ''} was already found, in {equation!r}"
+                )
+            if term[position : position + 2] != "..":
+                raise RuntimeError(
+                    f"einsum(): found '.' for {place} that is not part of any ellipsis (...), in "
+                    f"{equation!r}"
                 )
             labels.append(Ellipsis)
             position += 2
@@ -128,8 +139,8 @@ def _letters(term: str, equation: str) -> list[Any]:
             labels.append(character)
         else:
             raise RuntimeError(
-                f"einsum(): invalid subscript {character!r} in {equation!r}: subscripts must be "
-                "in [a-zA-Z]"
+                f"einsum(): invalid subscript given at index {start + position - 1} in the equation "
+                f"string {equation!r}: subscripts must be in [a-zA-Z], got {character!r}"
             )
     return labels
 
@@ -143,9 +154,9 @@ def _parse_sublists(args: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] |
             raise RuntimeError("einsum(): a subscripts list has at most one ellipsis")
         for label in labels:
             if label is not Ellipsis and not (isinstance(label, int) and 0 <= label < 52):
-                raise RuntimeError(
-                    "einsum(): subscripts in a list must be ints in [0, 52) or Ellipsis, got "
-                    f"{label!r}"
+                raise ValueError(
+                    f"einsum(): subscript {label!r} in a subscripts list is not within the valid range "
+                    "[0, 52), nor Ellipsis"
                 )
     return lists, output, operands
 
@@ -158,23 +169,22 @@ def _expand_ellipses(terms: list[list[Any]], operands: list[Any]) -> tuple[list[
         if Ellipsis in term:
             missing = ndim - len(term) + 1
             if missing < 0:
-                raise _wrong_count(number, ndim, len(term) - 1)
+                raise _wrong_count(number, ndim, len(term) - 1, True)
             index = term.index(Ellipsis)
             dots: Labels = [("...", d) for d in range(missing, 0, -1)]
             expanded.append(term[:index] + dots + term[index + 1 :])
         elif len(term) != ndim:
-            raise _wrong_count(number, ndim, len(term))
+            raise _wrong_count(number, ndim, len(term), False)
         else:
             expanded.append(term)
     return operands, expanded
 
 
-def _wrong_count(number: int, ndim: int, count: int) -> RuntimeError:
+def _wrong_count(number: int, ndim: int, count: int, dots: bool) -> RuntimeError:
+    how, end = ("is more than", "") if dots else ("does not match", " and no ellipsis was given")
     return RuntimeError(
-        f"einsum(): the number of subscripts in the equation ({count}) does not match the number "
-        "of "
-        f"dimensions ({ndim}) for operand {number}"
-        + ("" if ndim < count else " and no ellipsis was given")
+        f"einsum(): the number of subscripts in the equation ({count}) {how} the number of "
+        f"dimensions ({ndim}) for operand {number}{end}"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import BOOL, Number, result_dtype
+from ...device.dtypes import BOOL, Number, result_dtype, scalar_type
 from ...device.scalars import coefficient, fitting
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_variants import exact_out
@@ -118,13 +118,19 @@ def _check_ndim(name: str, tensor: Any, argument: str, ndim: int) -> None:
         )
 
 
+#: What torch says of products of vectors, and people search for.
+_ALIKE = dict.fromkeys(("dot", "vdot"), "dot : expected both vectors to have same dtype") | {
+    "inner": "both inputs should have same dtype"
+}
+
+
 def _check_same_dtype(name: str, *tensors: Any) -> None:
     first = tensors[0]._key.dtype
     for tensor in tensors[1:]:
         if tensor._key.dtype is not first:
             raise RuntimeError(
-                f"{name}(): expected tensors of the same dtype, but found {first.name} and "
-                f"{tensor.dtype.name}; convert one of them with .to()"
+                f"{name}(): {_ALIKE.get(name, 'expected tensors of the same dtype')}, but found "
+                f"{scalar_type(first)} and {scalar_type(tensor.dtype)}; convert one of them with .to()"
             )
 
 
@@ -263,7 +269,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
         return mul(input, other)
     if a[-1] != b[-1]:
         raise RuntimeError(
-            "inner(): the last dimension must match on both input tensors but got shapes "
+            "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(a)} "
             f"and {list(b)}"
         )

@@ -469,7 +469,11 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     return tuple(result)
 
 
-exact_out(argsort, sort, msort, topk, kthvalue, median, nanmedian, mode, nonzero_static)
+exact_out(argsort, sort, msort, topk, kthvalue, median, nanmedian, nonzero_static)
+exact_out(
+    mode,
+    said="{name}(): expected scalar type '{kinds[0]}' but got '{kinds[1]}' for {output} output",
+)
 exact_out(
     nonzero,
     said="{name}: Expected out tensor to have scalar type {kinds[0]} but got scalar type {kinds[1]}",

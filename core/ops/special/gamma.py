@@ -91,7 +91,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     """
     check_tensor(input, "polygamma")
     if n < 0:
-        raise RuntimeError(f"polygamma(n, x) does not support negative n, got {n}")
+        raise RuntimeError(f"polygamma(n, x) does not support negative n. Got {n}")
     if n == 0:
         return digamma(input)
     if n == 1:

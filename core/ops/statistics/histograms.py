@@ -107,7 +107,9 @@ def _finite_range(
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"{name}(): range of [{low}, {high}] is not finite")
     if low > high:
-        raise RuntimeError(f"{name}(): max must be larger than min, got [{low}, {high}]")
+        raise RuntimeError(
+            f"{name}(): max must be larger than min: min should not exceed max, but got min {low} max {high}"
+        )
     if low == high:
         low, high = low - margin, high + margin
     return low, high
@@ -210,15 +212,19 @@ def _edges(
     name: str, values: Tensor, bins: Any, bounds: tuple[Number | None, Number | None]
 ) -> Tensor:
     if isinstance(bins, TensorBase):
-        if len(bins._shape) != 1 or not bins._shape[0]:
-            raise RuntimeError(
-                f"{name}(): bin edges must be one-dimensional and not empty, got shape "
-                f"{list(bins._shape)}"
-            )
         if bins._key.dtype is not values.dtype:
             raise RuntimeError(
-                f"{name}(): input tensor and bins tensor should have the same dtype, got "
-                f"{values.dtype} and {bins._key.dtype}"
+                f"{name}(): input tensor and bins tensors should have the same dtype, but got input "
+                f"of {values.dtype} and bins of {bins._key.dtype}"
+            )
+        if len(bins._shape) != 1:
+            raise RuntimeError(
+                f"{name}(): bins tensor should have one dimension, but got {len(bins._shape)} "
+                "dimensions in the bins tensor"
+            )
+        if not bins._shape[0]:
+            raise RuntimeError(
+                f"{name}(): bins tensor should have at least 1 element, but got 0 elements in it"
             )
         return bins  # type: ignore[return-value]
     _check_bins(name, bins)
@@ -243,11 +249,13 @@ def _check_weight(name: str, input: Tensor, weight: Tensor | None, shape: Any) -
     if weight.dtype is not input.dtype:
         raise RuntimeError(
             f"{name}(): if weight tensor is provided, input tensor and weight tensor should have "
-            f"the same dtype, got {input.dtype} and {weight.dtype}"
+            f"the same dtype, but got input of {input.dtype} and weight of {weight.dtype}"
         )
     if weight._shape != tuple(shape):
         raise RuntimeError(
-            f"{name}(): weight should have shape {list(shape)}, got {list(weight._shape)}"
+            f"{name}(): if weight tensor is provided it should have the same shape as the input tensor"
+            f"{'' if name == 'histogram' else ' excluding its innermost dimension'}, "
+            f"{list(shape)}, but got weight with shape {list(weight._shape)}"
         )
 
 
@@ -366,4 +374,9 @@ def histogramdd(
     return results.histogramdd(_density(hist, edges) if density else hist, tuple(edges))
 
 
-exact_out(histc, histogram)
+exact_out(histc)
+exact_out(
+    histogram,
+    said="{name}(): input tensor and {output} tensor should have the same dtype, but got input "
+    "{words[0]} and {output} {words[1]}",
+)

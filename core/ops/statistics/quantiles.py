@@ -26,19 +26,19 @@ def _probabilities(name: str, q: Any, input: Tensor) -> Tensor:
     """Return `q` as a tensor, checked."""
     if not isinstance(q, TensorBase):
         if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}(): q must be in the range [0, 1] but got {q}")
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
         return _FULL.call((), q, dtype=input.dtype, device=input.device)
     if len(q._shape) > 1:
-        raise RuntimeError(f"{name}(): q must be a scalar or 1D tensor, got shape {list(q._shape)}")
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, got shape {list(q._shape)}")
     if q._key.dtype is not input.dtype:
         raise RuntimeError(
-            f"{name}(): q tensor must be same dtype as the input tensor, got {q._key.dtype} and "
+            f"{name}() q tensor must be same dtype as the input tensor, got {q._key.dtype} and "
             f"{input.dtype}"
         )
     tensor: Tensor = q  # type: ignore[assignment]
     # Of all samples of a vmap at once there is no telling.
     if not (tensor.is_meta or tensor._batched) and not all((tensor >= 0) & (tensor <= 1)).item():
-        raise RuntimeError(f"{name}(): q values must be in the range [0, 1], got {q!r}")
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1], got {q!r}")
     return tensor
 
 
@@ -48,16 +48,16 @@ def _canonical(
     check_tensor(input, name)
     if input.dtype not in (float32, float64):
         raise RuntimeError(
-            f"{name}(): input tensor must be either float or double dtype, got {input.dtype}"
+            f"{name}() input tensor must be either float or double dtype, got {input.dtype}"
         )
     if interpolation not in _INTERPOLATIONS:
         raise RuntimeError(
-            f"{name}(): interpolation must be one of linear, lower, higher, midpoint or nearest, "
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
             f"but got {interpolation!r}"
         )
     if 0 in input._shape:
         raise RuntimeError(
-            f"{name}(): input tensor must be non-empty, got shape {list(input._shape)}"
+            f"{name}() input tensor must be non-empty, got shape {list(input._shape)}"
         )
     ndim = len(input._shape)
     if dim is not None:
@@ -203,4 +203,8 @@ def nanquantile(
     return _quantile(input, q, dim, keepdim, interpolation, True)
 
 
-exact_out(quantile, nanquantile)
+exact_out(
+    quantile,
+    nanquantile,
+    said="{name}() out tensor must be same dtype as the input tensor, {0.name}, got {1.name}",
+)

@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 
 from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import int64
+from tensorplug.core.device.dtypes import FLOATING, int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite, composite_like
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.creation import tensor as make_tensor
@@ -61,6 +61,10 @@ def _prepare(
         )
     x: Any
     x, added = batched_channels(input, count, name)
+    if x._key.dtype.category < FLOATING:
+        raise NotImplementedError(
+            f"{name}(): not implemented for {x.dtype.name}; convert the input to floating point"
+        )
     # As in torch, whose averages over up to two dimensions take no channels as well.
     if 0 in x._shape[2 if no_channels else 1 :]:
         raise RuntimeError(

@@ -44,6 +44,7 @@ def _rule(count: int, *, both: bool) -> Callable[..., Any]:
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "
                 f"has sizes {list(input._shape)}"
             )
+        _check_count(kernel_size, count, name, "kernel_size")
         kernel = per_dimension(kernel_size, count, name, "kernel_size", 1)
         n, c, *size = x._shape
         if output_size is None:
@@ -54,6 +55,7 @@ def _rule(count: int, *, both: bool) -> Callable[..., Any]:
             ratios = output_ratio if isinstance(output_ratio, Sequence) else (output_ratio,) * count
             wanted = tuple([int(s * r) for s, r in zip(size, ratios, strict=True)])
         else:
+            _check_count(output_size, count, name, "output_size")
             wanted = per_dimension(output_size, count, name, "output_size")
         for s, k, w in zip(size, kernel, wanted, strict=True):
             if w + k - 1 > s:
@@ -73,6 +75,14 @@ def _rule(count: int, *, both: bool) -> Callable[..., Any]:
     return canonical
 
 
+def _check_count(value: Any, count: int, name: str, argument: str) -> None:
+    if isinstance(value, (tuple, list)) and len(value) != count:
+        words = {2: "two", 3: "three"}[count]
+        raise RuntimeError(
+            f"{name}: {argument} must either be a single Int or tuple of {words} Ints, got {list(value)}"
+        )
+
+
 def _checked(samples: Any, x: Any, name: str) -> Any:
     """Return the samples (N, C, number of dimensions) of images or volumes; there may be more than these."""
     n, c, *size = x._shape
@@ -84,7 +94,7 @@ def _checked(samples: Any, x: Any, name: str) -> Any:
         )
     if len(given) != 3 or given[0] < n or given[1:] != (c, len(size)):
         raise RuntimeError(
-            f"{name}(): expected _random_samples of shape ({n} or more, {c}, {len(size)}), got {given}"
+            f"{name}(): Expect _random_samples of shape ({n} or more, {c}, {len(size)}), got {given}"
         )
     return samples if given[0] == n else samples[:n]
 

@@ -48,18 +48,46 @@ def _windows(
     return kernel, steps, per_dimension(padding, count, name, "padding", 0)
 
 
-def _check(name: str, input: Any, kernel: Shape, padding: Shape, where: Shape) -> None:
-    for k, p in zip(kernel, padding, strict=True):
+def _check(
+    name: str,
+    input: Any,
+    kernel: Shape,
+    padding: Shape,
+    where: Shape,
+    dilation: Shape | None = None,
+) -> None:
+    spread = dilation or (1,) * len(kernel)
+    for k, p, d in zip(kernel, padding, spread, strict=True):
+        if p * 2 > d * (k - 1) + 1:
+            raise RuntimeError(
+                f"{name}(): pad should be at most half of effective kernel size, but got pad={p}, "
+                f"kernel_size={k} and dilation={d}"
+            )
         if p * 2 > k:
             raise RuntimeError(
-                f"{name}(): pad should be at most half of effective kernel size, but got pad={p} and "
-                f"kernel_size={k}"
+                f"{name}(): pad should be smaller than or equal to half of kernel size, but got "
+                f"padding={p} and kernel_size={k}"
             )
-    if min(where) < 1 or 0 in input.shape[1:]:
+    if 0 in input._shape[1:]:
+        raise RuntimeError(f"{name}(): {_no_elements(len(kernel), input)}")
+    if min(where) < 1:
         raise RuntimeError(
             f"{name}(): Given input size: ({'x'.join(map(str, input.shape[1:]))}). Calculated output size: "
             f"({'x'.join(map(str, (input.shape[1], *where)))}). Output size is too small"
         )
+
+
+def _no_elements(count: int, input: Any) -> str:
+    """Return what torch says of images without channels or places."""
+    if count == 3:
+        return (
+            "Expected input's non-batch dimensions to have positive length, but input has a shape of "
+            f"{list(input._shape)}"
+        )
+    return (
+        f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with optional 0 dim batch size for "
+        f"input, but got: {list(input._shape)}"
+    )
 
 
 def _max_pool_rule(count: int, name: str, *, both: bool) -> Callable[..., Any]:
@@ -78,8 +106,7 @@ def _max_pool_rule(count: int, name: str, *, both: bool) -> Callable[..., Any]:
         kernel, steps, around = _windows(count, name, kernel_size, stride, padding)
         spread = per_dimension(dilation, count, name, "dilation", 1)
         where = ops.pooled_size(x._shape[2:], kernel, steps, around, spread, ceil_mode)
-        effective = tuple([d * (k - 1) + 1 for k, d in zip(kernel, spread, strict=True)])
-        _check(name, x, effective, around, where)
+        _check(name, x, kernel, around, where, spread)
         values = (x, kernel, steps, around, spread, bool(ceil_mode))
         if added:
             return Delegated(_unbatched(_MAX_POOLS[count][both or return_indices](*values)))

@@ -24,7 +24,7 @@ from tensorplug.distributions.independent import sum_rightmost
 from tensorplug.distributions.transform_base import _InverseTransform
 from tensorplug.distributions.utils import standard_normal
 from tensorplug.futures import Future
-from tensorplug.nn import Module, init, parameter
+from tensorplug.nn import Module, grad, init, parameter
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
 from tensorplug.torch_version import TorchVersion
@@ -300,6 +300,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.utils.model_zoo": {"tqdm": _progress_bars()},
     "torch.mtia": {"is_available": no},
     "torch.serialization": {"DEFAULT_PROTOCOL": 2, "MAP_LOCATION": Any},
+    "torch.nn.functional": {"grad": grad},
     "torch.nn.init": {
         **{name: getattr(init, f"{name}_") for name in _INITIALIZERS},
         "_calculate_correct_fan": _fan, "_no_grad_normal_": init.normal_,

@@ -25,7 +25,10 @@ SPARSE = (
     "CSR one"
 )
 VENDOR = "kernels come with plugins and have no names of their own; call the op, tp.explain says what runs"
-GONE = "torch gave it up as well, and raises too; tp.linalg has what took its place"
+GONE = (
+    "This function was deprecated since version 1.9 and is now removed: torch raises as well; tp.linalg has "
+    "what took its place"
+)
 STEPS = "the step of an optimizer is an op of its class; make a tp.optim.Optimizer"
 INSIDE = "it is a part of how torch itself is made; the public function that uses it is there"
 PLUGIN = "device types come with plugins: tp.plugin, docs/plugins.md"

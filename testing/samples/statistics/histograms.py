@@ -84,7 +84,7 @@ def _histogram(
 def _histogram_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(3), 0), RuntimeError, "bins must be > 0")
     yield ErrorSample(Sample(make(3), 3, range=(2.0, 1.0)), RuntimeError, "larger than min")
-    yield ErrorSample(Sample(make(3), 3, weight=make(2)), RuntimeError, "should have shape")
+    yield ErrorSample(Sample(make(3), 3, weight=make(2)), RuntimeError, "should have the same shape")
     yield ErrorSample(Sample(make(3), make(3, dtype=float32)), RuntimeError, "same dtype")
 
 

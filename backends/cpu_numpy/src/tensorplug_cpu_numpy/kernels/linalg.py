@@ -132,8 +132,12 @@ def linalg_lu_solve(LU: Array, pivots: Array, B: Array, left: bool, adjoint: boo
     result = np.empty((*batch, *B.shape[-2:]), B.dtype)
     if not result.size:
         return result
-    if pivots.min() < 1 or pivots.max() > LU.shape[-1]:  # LAPACK would exchange other memory
-        raise RuntimeError("linalg.lu_solve: the pivots must be from 1 to the number of rows")
+    for wrong, bound in (
+        (pivots.min() < 1, "greater or equal to 1"),
+        (pivots.max() > LU.shape[-1], "smaller or equal to LU.size(-2)"),
+    ):
+        if wrong:  # LAPACK would exchange other memory
+            raise RuntimeError(f"linalg.lu_solve: the pivots should be {bound}")
     routine = _routine(LU, "getrs", "getrs")
     factors = np.broadcast_to(LU, (*batch, *LU.shape[-2:]))
     chosen = np.broadcast_to(pivots - 1, (*batch, pivots.shape[-1]))
@@ -223,7 +227,7 @@ def linalg_eigvals(A: Array) -> Array:
 
 def _general(what: str, routine: Callable[[Array], Any], A: Array) -> Any:
     if not np.isfinite(A).all():
-        raise RuntimeError(f"{what}: input tensor should not contain infs or NaNs.")
+        raise RuntimeError(f"torch.{what}: input tensor should not contain infs or NaNs.")
     return _converging(what, lambda: routine(A), A)
 
 

@@ -91,7 +91,12 @@ def max_pool(
         for at, windows, places in inside:
             candidate = moved[places]
             np.copyto(which[windows], numbers[at], where=candidate != candidate)
+    empty = which == none if max(dilation) > 1 else None  # windows that lie in the padding
+    if empty is not None:
+        which[empty] = 0
     index = _flat_places(size, kernel, stride, padding, dilation, where, which)
+    if empty is not None:
+        index[empty] = 0
     shape = (*input.shape[:2], *where)
     back = (best.ndim - 1, *range(best.ndim - 1))
     found = [np.ascontiguousarray(array.transpose(back)).reshape(shape) for array in (best, index)]

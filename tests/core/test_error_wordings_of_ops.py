@@ -1,0 +1,148 @@
+# ruff: noqa: E501
+"""Errors of ops hold the phrase by which people search for torch's, and have its type: rows by family."""
+
+import pytest
+from test_error_wordings import error_of
+
+import tensorplug as tp
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+
+def ints(t, *shape):
+    return t.ones(*shape, dtype=t.int64)
+
+
+def double(t, *shape):
+    return t.ones(*shape, dtype=t.float64)
+
+
+def qr_of(t, mode, *shape):
+    t.linalg.qr(t.ones(*shape, requires_grad=True), mode=mode)[1].sum().backward()
+
+
+def pivoted(t, pivot):
+    LU, pivots = t.linalg.lu_factor(t.eye(2))
+    pivots[0] = pivot
+    return LU, pivots
+
+
+def F(t):
+    return t.nn.functional
+
+
+ROWS = [
+    # --- elementwise ---
+    ("heaviside is not yet implemented for tensors with different dtypes.", lambda t: t.heaviside(t.ones(2), double(t, 2))),
+    ("heaviside is not yet implemented for complex tensors.", lambda t: t.heaviside(t.ones(2) * 1j, t.ones(2) * 1j)),
+    ("heaviside is not yet implemented for complex tensors.", lambda t: t.heaviside(t.ones(2), t.ones(2) * 1j)),
+    ("operation's result requires dtype Double", lambda t: t.ones(2).float_power_(2)),
+    ("operation's result requires dtype ComplexDouble", lambda t: t.ones(2).float_power_(2j)),
+    ("operation's result requires dtype Double", lambda t: t.float_power(2, t.ones(2), out=ints(t, 2))),
+    ("isposinf does not support non-boolean outputs.", lambda t: t.isposinf(t.ones(2), out=t.ones(2))),
+    ("signbit does not support non-boolean outputs.", lambda t: t.signbit(t.ones(2), out=t.ones(2))),
+    ("isneginf does not support complex inputs.", lambda t: t.isneginf(t.ones(2) * 1j)),
+    ("torch.frexp() only supports floating-point dtypes", lambda t: t.frexp(ints(t, 2))),
+    ("polygamma(n, x) does not support negative n.", lambda t: t.polygamma(-1, t.ones(2))),
+    ("Boolean alpha only supported for Boolean results.", lambda t: t.add(t.ones(2), t.ones(2), alpha=True)),
+    # --- reductions, statistics, sorting ---
+    ("linalg.vector_norm cannot compute the inf norm", lambda t: t.linalg.vector_norm(t.ones(0), float("inf"))),
+    ("quantile() input tensor must be non-empty", lambda t: t.quantile(t.ones(0), 0.5)),
+    ("quantile() q values must be in the range [0, 1]", lambda t: t.nanquantile(t.ones(2), t.ones(1) * 2)),
+    ("quantile() out tensor must be same dtype as the input tensor", lambda t: t.quantile(t.ones(2), 0.5, out=double(t, 2))),
+    ("input tensor and bins tensors should have the same dtype", lambda t: t.histogram(t.ones(2), double(t, 2))),
+    ("bins tensor should have one dimension, but got 2 dimensions", lambda t: t.histogram(t.ones(2), t.ones(2, 2))),
+    ("bins tensor should have at least 1 element", lambda t: t.histogram(t.ones(2), t.ones(0))),
+    ("min should not exceed max", lambda t: t.histogram(t.ones(2), 2, range=(1, 0))),
+    ("input tensor and hist tensor should have the same dtype", lambda t: t.histogram(t.ones(2), 2, out=(double(t, 2), t.ones(3)))),
+    ("input tensor and weight tensor should have the same dtype", lambda t: t.histogram(t.ones(2), 2, weight=double(t, 2))),
+    ("expected scalar type 'Float' but got 'Double' for values", lambda t: t.mode(t.ones(2), out=(double(t, 1), ints(t, 1)))),
+    ("expected scalar type 'Long' but got 'Float' for indices", lambda t: t.mode(t.ones(2), out=(t.ones(1), t.ones(1)))),
+    # --- products ---
+    ("dot : expected both vectors to have same dtype", lambda t: t.dot(t.ones(2), double(t, 2))),
+    ("dot : expected both vectors to have same dtype", lambda t: t.vdot(t.ones(2), double(t, 2))),
+    ("both inputs should have same dtype", lambda t: t.inner(t.ones(2), double(t, 2))),
+    ("inner() the last dimension must match on both input tensors but got shapes [2, 3] and [2, 2]",
+     lambda t: t.inner(t.ones(2, 3), t.ones(2, 2))),
+    ("chain_matmul(): Expected one or more matrices", lambda t: t.chain_matmul()),
+    ("the first tensor must be 1D or 2D", lambda t: t.linalg.multi_dot([t.ones(()), t.ones(2)])),
+    ("the last tensor must be 1D or 2D", lambda t: t.linalg.multi_dot([t.ones(2), t.ones(())])),
+    ("tensor 1 must be 2D", lambda t: t.linalg.multi_dot([t.ones(2), t.ones(2), t.ones(2)])),
+    ("all tensors must have be the same dtype", lambda t: t.linalg.multi_dot([t.ones(2), double(t, 2)])),
+    ("expected out tensor to have dtype", lambda t: t.linalg.multi_dot([t.ones(2), t.ones(2)], out=double(t, 0))),
+    ("found '.' for operand 0 that is not part of any ellipsis", lambda t: t.einsum(". ..", t.ones(2))),
+    ("found '.' for operand 0 for which an ellipsis was already found", lambda t: t.einsum("... ...", t.ones(2))),
+    ("found '.' for output but an ellipsis (...) was already found", lambda t: t.einsum("a->... .", t.ones(2))),
+    ("found '.' for output that is not part of any ellipsis (...)", lambda t: t.einsum("a->..", t.ones(2))),
+    ("invalid subscript given at index 0", lambda t: t.einsum("1", t.ones(2))),
+    ("invalid subscript given at index 3", lambda t: t.einsum("a->1", t.ones(2))),
+    ("invalid subscript given at index 2", lambda t: t.einsum("a,1->a", t.ones(2), t.ones(2))),
+    ("the number of subscripts in the equation (2) is more than the number of dimensions (1) for operand 0",
+     lambda t: t.einsum("ai...", t.ones(2))),
+    ("the number of subscripts in the equation (2) does not match the number of dimensions (1) for operand 0 and no ellipsis was given",
+     lambda t: t.einsum("ai", t.ones(2))),
+    ("not within the valid range [0, 52)", lambda t: t.einsum(t.ones(2), [52])),
+    # --- linear algebra ---
+    ("input must have at least 2 dimensions", lambda t: t.linalg.lstsq(t.ones(2), t.ones(2))),
+    ("other must have at least 1 dimension", lambda t: t.linalg.lstsq(t.ones(2, 2), t.tensor(1.0))),
+    ("input.size(-2) should match other.size(-1)", lambda t: t.linalg.lstsq(t.ones(2, 3), t.ones(3))),
+    ("input.size(-2) should match other.size(-2)", lambda t: t.linalg.lstsq(t.ones(2, 3), t.ones(3, 1))),
+    ("input must have at least 2 dimensions", lambda t: t.linalg.householder_product(t.ones(2), t.ones(2))),
+    ("tau dtype Int does not match input dtype", lambda t: t.linalg.householder_product(t.ones(2, 2), t.ones(2, dtype=t.int32))),
+    ("expected a tensor with 2 or more dimensions", lambda t: t.linalg.pinv(t.ones(2))),
+    ("rcond tensor of complex type is not supported", lambda t: t.linalg.pinv(t.eye(2), rcond=t.tensor(1j))),
+    ("linalg.eig: input tensor should not contain infs or NaNs", lambda t: t.linalg.eig(t.eye(2) * float("nan"))),
+    ("Expected eigenvalues to be safely castable from", lambda t: t.linalg.eig(t.eye(2), out=(t.ones(0), t.ones(0)))),
+    ("Expected eigenvectors to be safely castable from",
+     lambda t: t.linalg.eig(t.eye(2), out=(t.ones(0, dtype=t.complex64), t.ones(0)))),
+    ("Expected eigenvalues to be safely castable from", lambda t: t.linalg.eigvals(t.eye(2), out=t.ones(0))),
+    ("but got int instead", lambda t: t.linalg.inv(t.eye(2), out=t.ones(0, dtype=t.int32))),
+    ("qr received unrecognized mode 'hello'", lambda t: t.linalg.qr(t.eye(2), mode="hello")),
+    ("The derivative of linalg.qr depends on Q", lambda t: qr_of(t, "r", 3, 2)),
+    ("The QR decomposition is not differentiable when mode='complete' and nrows > ncols", lambda t: qr_of(t, "complete", 3, 2)),
+    ("smaller or equal to LU.size(-2)", lambda t: t.linalg.lu_solve(*pivoted(t, 3), t.ones(2, 1))),
+    ("greater or equal to 1", lambda t: t.linalg.lu_solve(*pivoted(t, 0), t.ones(2, 1))),
+    ("between 1 and LU.size(-2)", lambda t: t.lu_unpack(*pivoted(t, 0))),
+    ("between 1 and LU.size(-2)", lambda t: t.lu_unpack(*pivoted(t, 3))),
+    ("LU_pivots is expected to be a contiguous tensor of torch.int32 dtype", lambda t: t.lu_unpack(t.eye(2), ints(t, 2))),
+    ("cholesky_inverse: The diagonal element 2 is zero", lambda t: t.cholesky_inverse(t.tensor([[1.0, 0.0], [1.0, 0.0]]))),
+    ("cholesky_inverse: (Batch element 1): The diagonal element 1 is zero",
+     lambda t: t.cholesky_inverse(t.stack([t.eye(2), t.zeros(2, 2)]))),
+    ("linalg.cond got an invalid norm type: 5", lambda t: t.linalg.cond(t.eye(2), 5)),
+    ("linalg.cond got an invalid norm type: wrong", lambda t: t.linalg.cond(t.eye(2), "wrong")),
+    ("A must have at least 2 dimensions", lambda t: t.linalg.norm(t.ones(2), "fro")),
+    ("linalg.matrix_norm: dim must be a 2-tuple", lambda t: t.linalg.norm(t.eye(2), "nuc", 0)),
+    ("linalg.matrix_norm: Order 3.5 not supported", lambda t: t.linalg.norm(t.eye(2), 3.5)),
+    ("dims must be different", lambda t: t.linalg.norm(t.eye(2), 2, (-1, 1))),
+    # --- pooling ---
+    ("pad should be smaller than or equal to half of kernel size",
+     lambda t: F(t).max_pool2d(t.ones(1, 1, 9, 9), 3, 1, 2, 3)),
+    ("pad should be smaller than or equal to half of kernel size",
+     lambda t: F(t).max_pool3d(t.ones(1, 1, 9, 9, 9), 3, 1, 2, 3)),
+    ("Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input", lambda t: F(t).max_pool2d(t.ones(1, 0, 9, 9), 2)),
+    ("Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input", lambda t: F(t).avg_pool2d(t.ones(1, 0, 9, 9), 2)),
+    ("Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input", lambda t: F(t).max_pool1d(t.ones(1, 0, 9), 2)),
+    ("Expected input's non-batch dimensions to have positive length", lambda t: F(t).avg_pool3d(t.ones(1, 0, 9, 9, 9), 2)),
+    ("not implemented for", lambda t: F(t).adaptive_avg_pool2d(ints(t, 1, 1, 4, 4), 2)),
+    ("not implemented for", lambda t: F(t).adaptive_max_pool1d(ints(t, 1, 1, 4), 2)),
+    ("kernel_size must either be a single Int or tuple of three Ints", lambda t: F(t).fractional_max_pool3d(t.ones(1, 1, 4, 4, 4), (1,), 2)),
+    ("output_size must either be a single Int or tuple of three Ints", lambda t: F(t).fractional_max_pool3d(t.ones(1, 1, 4, 4, 4), 2, (3,))),
+    ("kernel_size must either be a single Int or tuple of ", lambda t: F(t).fractional_max_pool2d(t.ones(1, 1, 4, 4), (1,), 2)),
+    ("Expect _random_samples", lambda t: F(t).fractional_max_pool2d(t.ones(1, 1, 4, 4), 2, 2, _random_samples=t.ones(0, 1, 2))),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("index", range(len(ROWS)))
+def test_phrase(index):
+    phrase, call = ROWS[index]
+    error = error_of(call, tp)
+    assert phrase in str(error)
+    if torch is not None:
+        other = error_of(call, torch)
+        assert phrase in str(other)
+        names = [base.__name__ for base in type(error).__mro__]
+        assert type(other).__name__.removeprefix("_") in names
