@@ -191,6 +191,8 @@ def zero_(input: Tensor) -> Tensor:
     """
     check_tensor(input, "zero_")
     zero = False if input._key.dtype is bool_ else 0
+    if not dispatch_state.layers_active and out_variants.written(_COPY, input, (input, zero)):
+        return input
     return out_variants.inplace(_COPY, "fill_", input, (zero,), {})
 
 

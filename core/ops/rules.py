@@ -155,7 +155,10 @@ def number(value: Any, name: str, argument: str) -> Number:
     """Return `value` as a Python number; a 0-d tensor or NumPy scalar is read."""
     if isinstance(value, (bool, int, float, complex)):
         return value
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+    if isinstance(value, TensorBase):
+        if not value._shape:
+            return value.item()  # type: ignore[attr-defined]
+    elif getattr(value, "shape", None) == () and hasattr(value, "item"):
         return value.item()
     raise TypeError(f"{name}(): argument '{argument}' must be a number, not {type(value).__name__}")
 

@@ -23,6 +23,23 @@ def _where_it_is_fine(result: Any, info: Any) -> tuple[Any, Any]:
     return result.masked_fill((info != 0)[..., None, None], 0), info
 
 
+OBLONG = [(1, 5), (5, 1), (3, 7), (10, 5), (12, 11), (5, 13)]
+
+
+@pytest.mark.parametrize("shape", OBLONG)
+@pytest.mark.parametrize("name", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("count", [1, 20])
+def test_factors_of_oblong_matrices_give_them_back(
+    count: int, name: str, shape: tuple[int, int]
+) -> None:
+    A = tp.tensor(_random.standard_normal((count, *shape)), dtype=getattr(tp, name))
+    A[0] = 0  # of whose factors U is zero, and info says where
+    P, L, U = tp.linalg.lu(A)
+    np.testing.assert_allclose((P @ L @ U).numpy(), A.numpy(), atol=1e-5)
+    assert bool((L.abs() <= 1 + 1e-6).all()) or name.startswith("complex")
+    assert tp.linalg.lu_factor_ex(A).info.tolist() == [1] + [0] * (count - 1)
+
+
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "cholesky": lambda linalg, x: linalg.cholesky(x),
     "cholesky_ex": lambda linalg, x: _where_it_is_fine(*linalg.cholesky_ex(x)),

@@ -56,6 +56,24 @@ def test_against_scipy(name: str, reference: Any) -> None:
     np.testing.assert_allclose(ours(name, REAL_LINE), expected, rtol=1e-12, atol=1e-300)
 
 
+SMALL = 10.0 ** -np.linspace(0.5, 307, 400)
+FAR_OUT = {
+    "gammaln": (
+        special.gammaln,
+        np.concatenate([SMALL, 1 / SMALL[:-5], np.linspace(2.5, 30, 997)]),
+    ),
+    "ndtri": (special.ndtri, np.concatenate([SMALL, 1 - SMALL[:19], np.linspace(0.01, 0.99, 997)])),
+}
+
+
+@pytest.mark.parametrize("name", FAR_OUT)
+def test_double_is_exact_to_its_last_bits_far_out(name: str) -> None:
+    reference, x = FAR_OUT[name]
+    expected = reference(x)
+    off = np.abs(ours(name, x) - expected)
+    assert (off <= 16 * np.spacing(np.abs(expected)) + 1e-18).all()
+
+
 def test_reflection_of_trigamma() -> None:
     x = np.array([-3.7, -0.5, 0.1, 0.49, 0.5, 0.51, 4.0])
     k = np.arange(400_000)[:, None]

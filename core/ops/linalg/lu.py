@@ -188,7 +188,7 @@ def _canonical_unpack(
     return LU_data, LU_pivots, bool(unpack_data), bool(unpack_pivots)
 
 
-@composite(outputs="P, L, U", rule=_canonical_unpack, method=False)
+@composite(rule=_canonical_unpack, outputs=results.lu_unpack, method=False)
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> results.lu_unpack:

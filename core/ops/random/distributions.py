@@ -10,6 +10,7 @@ from ...device.dtypes import ALL_DTYPES, COMPLEX, FLOATING, float32, float64
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.op_registry import composite
 from ...dispatch.out_variants import exact_out
+from ...dispatch.state import dispatch_state
 from ..comparison import is_within
 from ..copying import in_place_of
 from ..rules import check_tensor, number
@@ -47,14 +48,16 @@ def checked_chance(p: Any, name: str) -> Any:
         if not 0 <= value <= 1:  # type: ignore[operator]
             raise RuntimeError(f"{name}(): Expected p_in >= 0 && p_in <= 1, but got p={value}")
         return value
-    p = p.detach()
-    if p.dtype.category == COMPLEX:
-        raise NotImplementedError(f"{name}(): not implemented for {p.dtype.name}")
-    if p.device.type == "cpu" and not is_within(p, 0.0, 1.0):
+    key = p._key
+    if key.dtype.category == COMPLEX:
+        raise NotImplementedError(f"{name}(): not implemented for {key.dtype.name}")
+    if dispatch_state.layers_active or p.requires_grad:
+        p = p.detach()
+    if key.device.type == "cpu" and not is_within(p, 0.0, 1.0):
         raise RuntimeError(
             f"{name}(): Expected p_in >= 0 && p_in <= 1 for each element of the tensor"
         )
-    return p.to(float32) if p.dtype.itemsize == 2 else p
+    return p.to(float32) if key.dtype.itemsize == 2 else p
 
 
 @composite()
@@ -85,7 +88,8 @@ def bernoulli(
     """
     source = source_of(input, generator, "bernoulli", whole=p is not None)
     chance = checked_chance(input if p is None else p, "bernoulli")
-    drawn = bernoulli_numbers(input._shape, input.dtype, input.device, source, chance)
+    key = input._key
+    drawn = bernoulli_numbers(input._shape, key.dtype, key.device, source, chance)
     return in_place_of(drawn, input)
 
 
@@ -175,12 +179,14 @@ def _check_weights(weights: Any, count: Any, replacement: bool) -> None:
         raise RuntimeError(
             "multinomial(): probability tensor contains either `inf`, `nan` or element < 0"
         )
-    positive = (weights > 0).sum(-1)
-    if bool((positive == 0).any()):
+    if not math.prod(weights._shape[:-1]):
+        return
+    fewest = (weights > 0).sum(-1).amin().item()
+    if not fewest:
         raise RuntimeError(
             "multinomial(): invalid multinomial distribution (sum of probabilities <= 0)"
         )
-    if not replacement and bool((positive < count).any()):
+    if not replacement and fewest < count:
         raise RuntimeError(
             "multinomial(): invalid multinomial distribution (with replacement=False, not enough "
             "non-negative category to sample)"

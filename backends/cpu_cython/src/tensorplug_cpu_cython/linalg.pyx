@@ -9,7 +9,7 @@ import numpy
 cimport numpy as np
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from .linalg_small cimport SMALL, small_cholesky, small_factor, small_solve, small_triangular
 
@@ -90,6 +90,45 @@ cdef np.ndarray empty_like(np.ndarray array, int rows, int columns):
     shape[dims - 2] = rows
     shape[dims - 1] = columns
     return np.PyArray_EMPTY(dims, shape, np.PyArray_TYPE(array), 0)
+
+
+cdef np.ndarray zeros_like(np.ndarray array, int rows, int columns):
+    """Return zeros in matrices of another size."""
+    cdef np.ndarray result = empty_like(array, rows, columns)
+    memset(np.PyArray_DATA(result), 0, np.PyArray_NBYTES(result))
+    return result
+
+
+cdef np.ndarray none_of(np.ndarray array):
+    """Return a new array without elements."""
+    cdef np.npy_intp nothing = 0
+    return np.PyArray_EMPTY(1, &nothing, np.PyArray_TYPE(array), 0)
+
+
+cdef void permute(
+    char *to, const int *others, int *order, int rows, Py_ssize_t exchanges, const char *one, Py_ssize_t size
+) noexcept nogil:
+    """Write ones into zeros, a permutation matrix: column i has its 1 in the row that came to be row i."""
+    cdef int i, held
+    for i in range(rows):
+        order[i] = i
+    for i in range(exchanges):
+        held = order[i]
+        order[i] = order[others[i] - 1]
+        order[others[i] - 1] = held
+    for i in range(rows):
+        memcpy(to + (<Py_ssize_t> order[i] * rows + i) * size, one, size)
+
+
+cdef void take_apart(
+    const char *row, char *lower, char *upper, Py_ssize_t i, Py_ssize_t least, Py_ssize_t columns, const char *one,
+    Py_ssize_t size
+) noexcept nogil:
+    """Write row i of two factors that lie in one matrix into zeros, the lower one's diagonal of ones as well."""
+    memcpy(lower, row, min(i, least) * size)
+    if i < least:
+        memcpy(lower + i * size, one, size)
+        memcpy(upper + i * size, row + i * size, (columns - i) * size)
 
 
 cdef np.ndarray per_matrix(np.ndarray array, int type_number, Py_ssize_t length=-1):
@@ -208,7 +247,7 @@ def kernels(below):
         below("linalg_solve_ex"), below("linalg_inv_ex"), below("linalg_check_errors"))
     eigh_below, eigvalsh_below = below("linalg_eigh"), below("linalg_eigvalsh")
     svd_below, svdvals_below = below("linalg_svd"), below("linalg_svdvals")
-    order_below = below("pivots_to_permutation")
+    order_below, unpack_below = below("pivots_to_permutation"), below("lu_unpack")
 
     def linalg_cholesky_ex(A):
         cdef np.ndarray factor, info
@@ -256,7 +295,7 @@ def kernels(below):
         info = per_matrix(factors, np.NPY_INT32)
         pivots = per_matrix(factors, np.NPY_INT32, least)
         cdef int *chosen = <int *> np.PyArray_DATA(pivots)
-        if m == n <= SMALL:
+        if m <= SMALL and n <= SMALL:
             small_factor(factors, pivots, info)
             return factors, pivots, info
         cdef int *failed = <int *> np.PyArray_DATA(info)
@@ -738,6 +777,46 @@ def kernels(below):
                 return errors_below(info, name, what)
         return np.PyArray_NewCopy(numbers, np.NPY_CORDER)
 
+    def lu_unpack(LU, pivots, bint data, bint exchanges):
+        cdef np.ndarray packed, chosen, permutation, lower, upper, ones
+        cdef matrices batch
+        cdef Py_ssize_t k, least, size
+        cdef int i
+        packed, chosen = contiguous(LU), contiguous(pivots)
+        batch = matrices_of(packed)
+        least, size = min(batch.rows, batch.columns), np.PyArray_ITEMSIZE(packed)
+        cdef const int *others = <const int *> np.PyArray_DATA(chosen)
+        if not np.PyArray_SIZE(packed) or exchanges and not (
+            np.PyArray_TYPE(chosen) == np.NPY_INT32 and same_batch(packed, 2, chosen, 1) and last_size(chosen) == least
+        ):
+            return unpack_below(LU, pivots, data, exchanges)
+        permutation = lower = upper = none_of(packed)
+        ones = numpy.ones(1, packed.dtype)
+        cdef const char *one = <const char *> np.PyArray_DATA(ones)
+        if exchanges:
+            for k in range(np.PyArray_SIZE(chosen)):
+                if not 1 <= others[k] <= batch.rows:
+                    return unpack_below(LU, pivots, data, exchanges)
+            permutation = zeros_like(packed, batch.rows, batch.rows)
+            order = <int *> room(batch.rows * sizeof(int))
+            for k in range(batch.count):
+                permute(
+                    <char *> np.PyArray_DATA(permutation) + k * batch.rows * batch.rows * size, others + k * least,
+                    order, batch.rows, least, one, size,
+                )
+            free(order)
+        if data:
+            lower, upper = zeros_like(packed, batch.rows, least), zeros_like(packed, least, batch.columns)
+            for k in range(batch.count):
+                for i in range(batch.rows):
+                    take_apart(
+                        batch.data + k * batch.bytes + i * batch.columns * size,
+                        <char *> np.PyArray_DATA(lower) + (k * batch.rows + i) * least * size,
+                        <char *> np.PyArray_DATA(upper) + (k * least + i) * batch.columns * size,
+                        i, least, batch.columns, one, size,
+                    )
+        return permutation, lower, upper
+
     def pivots_to_permutation(pivots, Py_ssize_t m):
         cdef np.ndarray chosen = contiguous(pivots), order
         cdef const int *others = <const int *> np.PyArray_DATA(chosen)
@@ -772,6 +851,6 @@ def kernels(below):
         for function in (
             linalg_cholesky_ex, linalg_lu_factor_ex, linalg_lu_solve, linalg_solve_ex, linalg_inv_ex,
             linalg_det, linalg_slogdet, linalg_solve_triangular, linalg_ldl_factor_ex, geqrf, linalg_householder_product, ormqr, linalg_qr,
-            linalg_eigh, linalg_eigvalsh, linalg_svd, linalg_svdvals, linalg_check_errors, pivots_to_permutation,
+            linalg_eigh, linalg_eigvalsh, linalg_svd, linalg_svdvals, linalg_check_errors, pivots_to_permutation, lu_unpack,
         )
     }

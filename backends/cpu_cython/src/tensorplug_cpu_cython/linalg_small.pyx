@@ -10,7 +10,7 @@ np.import_array()
 
 cdef extern from "c/linalg_small.h":
     ctypedef struct tp_equations:
-        void (*factor[2])(void *, int *, int *, int, Py_ssize_t) noexcept nogil
+        void (*factor[2])(void *, int *, int *, int, int, Py_ssize_t) noexcept nogil
         void (*solve[2])(const void *, const int *, void *, int, Py_ssize_t, Py_ssize_t) noexcept nogil
 
 cdef extern from *:
@@ -44,16 +44,16 @@ cdef inline double size_of(number value) noexcept nogil:
         return fabs(value.real) + fabs(value.imag)
 
 
-cdef int factor(number *a, int *pivots, int n) noexcept nogil:
+cdef int factor(number *a, int *pivots, int rows, int n) noexcept nogil:
     """Factor into L and U, with rows exchanged; return the first pivot that is zero, from 1, or 0."""
     cdef int i, j, k, chosen, info = 0
     cdef double most, other, least
     cdef number scale, held
     least = FLT_MIN if number is float else DBL_MIN
-    for k in range(n):
+    for k in range(min(rows, n)):
         chosen = k
         most = size_of(a[k * n + k])
-        for i in range(k + 1, n):
+        for i in range(k + 1, rows):
             other = size_of(a[i * n + k])
             if other > most:
                 most = other
@@ -70,7 +70,7 @@ cdef int factor(number *a, int *pivots, int n) noexcept nogil:
                 a[chosen * n + j] = held
         # The reciprocal of a subnormal number is infinite.
         scale = 1 / a[k * n + k] if most >= least else a[k * n + k]
-        for i in range(k + 1, n):
+        for i in range(k + 1, rows):
             held = a[i * n + k] = a[i * n + k] * scale if most >= least else a[i * n + k] / scale
             for j in range(k + 1, n):
                 a[i * n + j] = a[i * n + j] - held * a[k * n + j]
@@ -147,10 +147,10 @@ cdef int cholesky(number *a, int n) noexcept nogil:
     return 0
 
 
-cdef void factor_each(number *a, int *pivots, int *info, int n, Py_ssize_t count) noexcept nogil:
+cdef void factor_each(number *a, int *pivots, int *info, int rows, int n, Py_ssize_t count) noexcept nogil:
     cdef Py_ssize_t k
     for k in range(count):
-        info[k] = factor(a + k * n * n, pivots + k * n, n)
+        info[k] = factor(a + k * rows * n, pivots + k * min(rows, n), rows, n)
 
 
 cdef void solve_each(
@@ -182,19 +182,19 @@ cpdef small_factor(np.ndarray A, np.ndarray pivots, np.ndarray info):
     cdef void *a = np.PyArray_DATA(A)
     cdef int *p = <int *> np.PyArray_DATA(pivots)
     cdef int *i = <int *> np.PyArray_DATA(info)
-    cdef int n = width(A), kind = np.PyArray_TYPE(A)
+    cdef int rows = <int> np.PyArray_DIM(A, np.PyArray_NDIM(A) - 2), n = width(A), kind = np.PyArray_TYPE(A)
     cdef Py_ssize_t count = np.PyArray_SIZE(info)
     with nogil:
         if count >= MANY and (kind == np.NPY_FLOAT or kind == np.NPY_DOUBLE):
-            kernels.factor[kind == np.NPY_DOUBLE](a, p, i, n, count)
+            kernels.factor[kind == np.NPY_DOUBLE](a, p, i, rows, n, count)
         elif kind == np.NPY_FLOAT:
-            factor_each(<float *> a, p, i, n, count)
+            factor_each(<float *> a, p, i, rows, n, count)
         elif kind == np.NPY_DOUBLE:
-            factor_each(<double *> a, p, i, n, count)
+            factor_each(<double *> a, p, i, rows, n, count)
         elif kind == np.NPY_CFLOAT:
-            factor_each(<float complex *> a, p, i, n, count)
+            factor_each(<float complex *> a, p, i, rows, n, count)
         else:
-            factor_each(<double complex *> a, p, i, n, count)
+            factor_each(<double complex *> a, p, i, rows, n, count)
 
 
 cpdef small_solve(np.ndarray A, np.ndarray pivots, np.ndarray B):

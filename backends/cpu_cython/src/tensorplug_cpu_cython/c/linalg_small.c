@@ -17,24 +17,25 @@ enum { BESIDE = 16, COLUMNS = 8 };
         for (ptrdiff_t j = 0; j < width; j++)                                                          \
             for (int e = 0; e < size; e++) m[e][j] = a[j * size + e];                                  \
     }                                                                                                  \
-    static void factor_beside_##S(T *a, int *pivots, int *info, int n, ptrdiff_t width) {              \
+    static void factor_beside_##S(T *a, int *pivots, int *info, int rows, int n, ptrdiff_t width) {    \
+        const int least = rows < n ? rows : n;                                                         \
         S##_tile m;                                                                                    \
         I zeros[BESIDE] = {0};                                                                         \
-        load_##S(m, a, n * n, width);                                                                  \
-        for (int k = 0; k < n; k++) {                                                                  \
+        load_##S(m, a, rows * n, width);                                                               \
+        for (int k = 0; k < least; k++) {                                                              \
             T most[BESIDE], scale[BESIDE];                                                             \
             I chosen[BESIDE], any = 0;                                                                 \
             for (int j = 0; j < BESIDE; j++) {                                                         \
                 most[j] = ABS_##S(m[k * n + k][j]);                                                    \
                 chosen[j] = k;                                                                         \
             }                                                                                          \
-            for (int i = k + 1; i < n; i++)                                                            \
+            for (int i = k + 1; i < rows; i++)                                                         \
                 for (int j = 0; j < BESIDE; j++) {                                                     \
                     const T other = ABS_##S(m[i * n + k][j]);                                          \
                     chosen[j] = other > most[j] ? i : chosen[j];                                       \
                     most[j] = other > most[j] ? other : most[j];                                       \
                 }                                                                                      \
-            for (int i = k + 1; i < n; i++) {                                                          \
+            for (int i = k + 1; i < rows; i++) {                                                       \
                 I mask[BESIDE];                                                                        \
                 for (int j = 0; j < BESIDE; j++) mask[j] = chosen[j] == i ? -1 : 0;                    \
                 /* As bits, and as vectors: of choices the compiler makes branches, and of loops single steps. */\
@@ -47,14 +48,14 @@ enum { BESIDE = 16, COLUMNS = 8 };
                     }                                                                                  \
                 }                                                                                      \
             }                                                                                          \
-            for (ptrdiff_t j = 0; j < width; j++) pivots[j * n + k] = (int)chosen[j] + 1;              \
+            for (ptrdiff_t j = 0; j < width; j++) pivots[j * least + k] = (int)chosen[j] + 1;          \
             for (int j = 0; j < BESIDE; j++) {                                                         \
                 const T pivot = m[k * n + k][j];                                                       \
                 zeros[j] = pivot == 0 && zeros[j] == 0 ? k + 1 : zeros[j];                             \
                 scale[j] = 1 / pivot;                                                                  \
                 any |= !(ABS_##S(pivot) >= LEAST_##S);                                                 \
             }                                                                                          \
-            for (int i = k + 1; i < n; i++) {                                                          \
+            for (int i = k + 1; i < rows; i++) {                                                       \
                 T held[BESIDE];                                                                        \
                 for (int j = 0; j < BESIDE; j++) held[j] = m[i * n + k][j] * scale[j];                 \
                 /* Where the pivot is zero, so are all below it, or NaN: nothing changes. That of a    \
@@ -77,7 +78,7 @@ enum { BESIDE = 16, COLUMNS = 8 };
         }                                                                                              \
         for (ptrdiff_t j = 0; j < width; j++) {                                                        \
             info[j] = (int)zeros[j];                                                                   \
-            for (int e = 0; e < n * n; e++) a[j * n * n + e] = m[e][j];                                \
+            for (int e = 0; e < rows * n; e++) a[j * rows * n + e] = m[e][j];                          \
         }                                                                                              \
     }                                                                                                  \
     static void solve_beside_##S(const T *a, const int *pivots, T *b, int n, ptrdiff_t columns, ptrdiff_t width) {\
@@ -117,9 +118,10 @@ enum { BESIDE = 16, COLUMNS = 8 };
                     for (int c = 0; c < some; c++) b[(j * n + i) * columns + first + c] = x[i][c][j];  \
         }                                                                                              \
     }                                                                                                  \
-    static void factor_##S(void *a, int *pivots, int *info, int n, ptrdiff_t count) {                  \
+    static void factor_##S(void *a, int *pivots, int *info, int rows, int n, ptrdiff_t count) {        \
         for (ptrdiff_t at = 0; at < count; at += BESIDE)                                               \
-            factor_beside_##S((T *)a + at * n * n, pivots + at * n, info + at, n, count - at < BESIDE ? count - at : BESIDE);\
+            factor_beside_##S((T *)a + at * rows * n, pivots + at * (rows < n ? rows : n), info + at, rows, n,\
+                              count - at < BESIDE ? count - at : BESIDE);                              \
     }                                                                                                  \
     static void solve_##S(const void *a, const int *pivots, void *b, int n, ptrdiff_t columns, ptrdiff_t count) {\
         for (ptrdiff_t at = 0; at < count; at += BESIDE)                                               \

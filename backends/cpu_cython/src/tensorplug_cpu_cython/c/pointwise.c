@@ -149,9 +149,7 @@ UNARY_FLOAT(angle, x < 0 ? 3.14159265f : x != x ? x : 0, x < 0 ? 3.1415926535897
 UNARY_LINKED(erf, m_erf_F32(x), m_erf_F64(x))
 UNARY_FLOAT(erfc, m_erfc_F32(x), m_erfc_F64(x))
 UNARY_FLOAT(erfinv, m_erfinv_F32(x), m_erfinv_F64(x))
-UNARY_LOOP(lgamma_F32, float, float, m_lgamma_F32(x))
-HALF_LOOP(lgamma_F16, 1, F16, lgamma_F32, TO_HALF)
-HALF_LOOP(lgamma_BF16, 1, BF16, lgamma_F32, TO_HALF)
+UNARY_FLOAT(lgamma, m_lgamma_F32(x), m_lgamma_F64(x))
 UNARY_FLOAT(asin, m_asin_F32(x), m_asin_F64(x))
 UNARY_FLOAT(acos, m_acos_F32(x), m_acos_F64(x))
 UNARY_FLOAT(atan, m_atan_F32(x), m_atan_F64(x))
@@ -385,7 +383,7 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(tanh, FLOATING(tanh)), B(sigmoid, FLOATING(sigmoid)), B(relu, REAL(relu)),
         B(floor, FLOATING(floor)), B(ceil, FLOATING(ceil)), B(trunc, FLOATING(trunc)),
         B(rint, FLOATING(rint)), B(sign, REAL(sign)), B(angle, FLOATING(angle)), B(erf, FLOATING(erf)), B(erfc, FLOATING(erfc)),
-        B(erfinv, FLOATING(erfinv)), B(lgamma, ENTRY(lgamma, F32), ENTRY(lgamma, F16), ENTRY(lgamma, BF16)),
+        B(erfinv, FLOATING(erfinv)), B(lgamma, FLOATING(lgamma)),
         B(asin, FLOATING(asin)), B(acos, FLOATING(acos)), B(atan, FLOATING(atan)), B(sinh, FLOATING(sinh)),
         B(cosh, FLOATING(cosh)), B(asinh, FLOATING(asinh)), B(acosh, FLOATING(acosh)),
         B(atanh, FLOATING(atanh)), B(bitwise_not, INTEGRAL(bitwise_not), ENTRY(bitwise_not, BOOL)),

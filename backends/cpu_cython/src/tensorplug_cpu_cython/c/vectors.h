@@ -16,6 +16,7 @@ enum { VECTOR = 16 };
 
 typedef float float_vector __attribute__((vector_size(VECTOR), aligned(4), may_alias));
 typedef double double_vector __attribute__((vector_size(VECTOR), aligned(8), may_alias));
+typedef int32_t int32_t_vector __attribute__((vector_size(VECTOR), aligned(4), may_alias));
 typedef int64_t int64_t_vector __attribute__((vector_size(VECTOR), aligned(8), may_alias));
 typedef float float_half __attribute__((vector_size(VECTOR / 2)));
 typedef double double_half __attribute__((vector_size(VECTOR / 2)));

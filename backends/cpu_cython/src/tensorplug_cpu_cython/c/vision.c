@@ -13,6 +13,9 @@
 /* Positions are worked on in blocks, so that vectors run over them; each has up to 4 elements along a dimension. */
 enum { WIDTH = 64, ALONG = 4, TAPS = 16 };
 
+#define JOINED(type) type##_vector
+#define VECTOR_OF(type) JOINED(type)
+
 #define T float
 #define INDEX int32_t
 #define OF(name) name##_F32

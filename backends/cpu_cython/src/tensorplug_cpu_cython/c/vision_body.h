@@ -7,7 +7,8 @@ typedef struct {
     int count;
 } OF(axis);
 
-/* The same of all dimensions together; slopes by dimension. Where nothing is, `at` is 0 and `inside` as well. */
+/* The same of all dimensions together; slopes by dimension. Where nothing is, `at` is 0 and `inside` as well, which has
+   all its bits set elsewhere. */
 typedef struct {
     INDEX at[TAPS][WIDTH], inside[TAPS][WIDTH];
     T weight[TAPS][WIDTH], slope[3][TAPS][WIDTH];
@@ -122,7 +123,7 @@ static inline __attribute__((always_inline)) void OF(combine)(const tp_sampling 
                 for (ptrdiff_t j = 0; j < WIDTH; j++) {
                     const INDEX any = deep ? z[j] | y[j] | x[j] : y[j] | x[j]; /* negative if one is */
                     const INDEX flat = ((deep ? z[j] * rows : 0) + y[j]) * columns + x[j];
-                    o->inside[k][j] = any >= 0;
+                    o->inside[k][j] = -(any >= 0);
                     o->at[k][j] = any < 0 ? 0 : flat;
                     o->weight[k][j] = deep ? u[j] * v[j] * w[j] : v[j] * w[j];
                     least = any < least ? any : least;
@@ -149,23 +150,40 @@ static void OF(block)(const tp_sampling *s, const T *grid, ptrdiff_t n, int slop
 
 /* The elements at places. Left to itself the compiler puts vectors together from single elements, which takes twice as
    long as the instruction does. */
-static inline void OF(gather)(const T *restrict image, const INDEX *restrict at, T *restrict value) {
+static inline void OF(gather)(const T *restrict image, const INDEX *restrict at, ptrdiff_t n, T *restrict value) {
 #ifdef GATHER
     enum { PER = VECTOR / sizeof(T) };
-    for (ptrdiff_t j = 0; j < WIDTH; j += PER) GATHER(value + j, image, at + j);
+    for (ptrdiff_t j = 0; j < n; j += PER) GATHER(value + j, image, at + j);
 #else
-    for (ptrdiff_t j = 0; j < WIDTH; j++) value[j] = image[at[j]];
+    for (ptrdiff_t j = 0; j < n; j++) value[j] = image[at[j]];
 #endif
 }
 
-/* Add what the positions of a block get of one of their elements. */
-static inline void OF(add_tap)(const T *restrict image, const OF(taps) *taps, int k, T *restrict total) {
-    T value[WIDTH];
-    OF(gather)(image, taps->at[k], value);
-    if (taps->whole[k])
-        for (ptrdiff_t j = 0; j < WIDTH; j++) total[j] += value[j] * taps->weight[k][j];
-    else
-        for (ptrdiff_t j = 0; j < WIDTH; j++) total[j] += taps->inside[k][j] ? value[j] * taps->weight[k][j] : 0;
+/* Set what the positions of a block get of their elements, so many of each, a vector of positions after the other. Of
+   what is nowhere nothing counts, be it NaN. */
+static inline __attribute__((always_inline)) void OF(sum_taps)(const T *restrict image, const OF(taps) *taps, int count,
+                                                               int whole, T *restrict result) {
+    enum { PER = VECTOR / sizeof(T) };
+    for (ptrdiff_t j = 0; j < WIDTH; j += PER) {
+        VECTOR_OF(T) total = {0};
+        for (int k = 0; k < count; k++) {
+            T value[PER];
+            OF(gather)(image, taps->at[k] + j, PER, value);
+            VECTOR_OF(T) product = *(const VECTOR_OF(T) *)value * *(const VECTOR_OF(T) *)(taps->weight[k] + j);
+            if (!whole)
+                product = (VECTOR_OF(T))((VECTOR_OF(INDEX))product & *(const VECTOR_OF(INDEX) *)(taps->inside[k] + j));
+            total += product;
+        }
+        memcpy(result + j, &total, sizeof total);
+    }
+}
+
+static void OF(sample_block)(const T *restrict image, const OF(taps) *taps, int whole, T *restrict result) {
+    switch (taps->count) {
+    case 1: whole ? OF(sum_taps)(image, taps, 1, 1, result) : OF(sum_taps)(image, taps, 1, 0, result); break;
+    case 4: whole ? OF(sum_taps)(image, taps, 4, 1, result) : OF(sum_taps)(image, taps, 4, 0, result); break;
+    default: OF(sum_taps)(image, taps, taps->count, whole, result);
+    }
 }
 
 /* Add to one of their elements what it gets of their gradients; and their products, of which slopes are made, if there
@@ -183,7 +201,7 @@ static inline void OF(add_gradients)(const T *restrict image, const T *restrict 
     }
     if (!products) return;
     T value[WIDTH];
-    OF(gather)(image, at, value);
+    OF(gather)(image, at, WIDTH, value);
     for (ptrdiff_t j = 0; j < WIDTH; j++) products[j] += taps->inside[k][j] ? value[j] * g[j] : 0;
 }
 
@@ -195,12 +213,18 @@ static void OF(sample)(const tp_sampling *s, const void *image_, const void *gri
             const ptrdiff_t sample = unit / blocks, first = unit % blocks * WIDTH;
             const ptrdiff_t n = s->positions - first < WIDTH ? s->positions - first : WIDTH;
             OF(block)(s, (const T *)grid_ + (sample * s->positions + first) * s->dims, n, 0, &taps);
+            int whole = n == WIDTH;
+            for (int k = 0; k < taps.count; k++) whole &= taps.whole[k];
             for (ptrdiff_t c = 0; c < s->channels; c++) {
                 const T *image = (const T *)image_ + (sample * s->channels + c) * plane;
                 T *o = (T *)result_ + (sample * s->channels + c) * s->positions + first;
-                T total[WIDTH] = {0};
-                for (int k = 0; k < taps.count; k++) OF(add_tap)(image, &taps, k, total);
-                memcpy(o, total, (size_t)n * sizeof *o);
+                if (n == WIDTH) {
+                    OF(sample_block)(image, &taps, whole, o);
+                } else {
+                    T total[WIDTH];
+                    OF(sample_block)(image, &taps, whole, total);
+                    memcpy(o, total, (size_t)n * sizeof *o);
+                }
             }
         }
     });

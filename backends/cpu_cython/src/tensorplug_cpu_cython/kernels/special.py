@@ -13,7 +13,6 @@ from ..pointwise_fused import Fused
 
 #: What they are called in SciPy.
 _OF_ONE = {
-    "special_ndtri": "ndtri",
     "special_spherical_bessel_j0": "spherical_j0",
 }
 _OF_TWO = {"igamma": "gammainc", "igammac": "gammaincc"}
@@ -27,7 +26,7 @@ def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     loops = {name: Fused(name).call for name in ("i0", "i0e", "i1", "i1e")}
     trigamma = Fused("trigamma").call
-    erfcx, log_ndtr = Fused("erfcx").call, Fused("log_ndtr").call
+    erfcx, log_ndtr, ndtri = [Fused(name).call for name in ("erfcx", "log_ndtr", "ndtri")]
     for op, name in _OF_ONE.items():
         table.add(op, special.Function(name).of_one, dtypes=SINGLE_AND_DOUBLE)
     for op, name in _OF_TWO.items():
@@ -52,6 +51,10 @@ def build(table: KernelTable) -> None:
     @table.kernel(dtypes=SINGLE_AND_DOUBLE)
     def special_log_ndtr(input: Any) -> Any:
         return log_ndtr((input,))
+
+    @table.kernel(dtypes=FLOATS)
+    def special_ndtri(input: Any) -> Any:
+        return ndtri((input,))
 
     table.add(
         "orthogonal_polynomial", special.orthogonal_polynomial_kernel(), dtypes=SINGLE_AND_DOUBLE
