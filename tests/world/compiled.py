@@ -173,6 +173,10 @@ def main(names):
         except ImportError as error:
             print(f"{name:28} skipped: {error}", flush=True)
             continue
+        with torch.no_grad():
+            for parameter in net.parameters():
+                if not parameter.any():  # a head that begins at zero hides all that is before it
+                    parameter.normal_(0, 0.1)
         for what in (inference, training, exported):
             try:
                 found = what(net, data)
