@@ -20,7 +20,7 @@ def _parts(make: Any, dtype: DType) -> Iterator[Sample]:
 
 
 def _part_errors(make: Any) -> Iterator[ErrorSample]:
-    yield ErrorSample(Sample(make(2), make(2, dtype=float32)), RuntimeError, "dtype")
+    yield ErrorSample(Sample(make(2), make(2, dtype=float32)), RuntimeError, "scalar type")
     yield ErrorSample(Sample(make(2, dtype=int64), make(2)), RuntimeError, "Float or Double")
     yield ErrorSample(Sample(make(2), 1.0), TypeError, "must be Tensor")
 

@@ -19,6 +19,7 @@ from tensorplug import _devices, accelerator, nn
 from tensorplug._device_members import StreamContext
 from tensorplug.amp.autocast_mode import saved_autocast
 from tensorplug.autograd import forward_ad, grad_mode
+from tensorplug.autograd.engine.backward import _Seen
 from tensorplug.autograd.graph import hooks, saved_tensors
 from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.autograd.transforms import levels
@@ -128,6 +129,7 @@ MODES = {
     "autograd.graph.hooks.disable_saved_tensors_hooks": lambda: hooks.disable_saved_tensors_hooks(
         "x"
     ),
+    "autograd.engine.backward._Seen": _Seen,
     "autograd.graph.hooks.save_on_cpu": hooks.save_on_cpu,
     "autograd.graph.saved_tensors.saved_tensors_hooks": lambda: saved_tensors.saved_tensors_hooks(
         abs, abs
