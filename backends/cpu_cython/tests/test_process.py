@@ -191,3 +191,25 @@ def test_children_of_a_process_that_is_busy_allocate_and_compute():
     )
     done = run(program)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="GOMP is Linux's here")
+@pytest.mark.parametrize(
+    ("said", "spins"),
+    [({}, "30000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, "30000000000")],
+    ids=["nothing", "a count", "a policy"],
+)
+def test_threads_wait_briefly_unless_the_environment_says_otherwise(said, spins):
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        said.setdefault(name, "")
+    program = (
+        "import os, sys\n"
+        "for name in ('GOMP_SPINCOUNT', 'OMP_WAIT_POLICY'):\n"
+        "    if not os.environ[name]: del os.environ[name]\n"
+        "before = dict(os.environ)\n"
+        "import tensorplug_cpu_cython\n"
+        "assert dict(os.environ) == before\n"
+    )
+    done = run(program, OMP_DISPLAY_ENV="verbose", **said)
+    assert done.returncode == 0, done.stderr
+    assert f"GOMP_SPINCOUNT = '{spins}'" in done.stderr

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from ._plugin import plugin
+from .waiting import briefly
+
+with briefly():
+    from ._plugin import plugin
 
 __all__ = ["plugin"]
