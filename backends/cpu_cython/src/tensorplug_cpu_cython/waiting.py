@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 __all__ = ["briefly"]
 
-#: About a tenth of a millisecond, from kernel to kernel. GOMP's own is ten times that, in which the threads of
-#: two processes on the same cores keep each other from working: steps took up to four times as long as one alone.
+#: About a tenth of a millisecond, from kernel to kernel. GOMP's own is ten times that, in which the threads
+#: of two processes on the same cores keep each other from working: steps took four times as long as alone.
 _SPINS = "30000"
 
 
