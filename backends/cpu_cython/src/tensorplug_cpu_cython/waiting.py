@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 __all__ = ["briefly"]
@@ -14,7 +14,7 @@ _SPINS = "30000"
 
 
 @contextmanager
-def briefly() -> Iterator[None]:
+def briefly() -> Generator[None, None, None]:
     """Load GOMP so that its threads soon go to sleep, unless the environment says how long they wait."""
     if {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
         yield
