@@ -33,7 +33,7 @@ from .copying import copy
 from .elementary.circular import atan2, sin
 from .elementary.exponential import exp, exp2, log, log1p, sqrt
 from .masking import where
-from .rules import are_alike, cast, check_tensor, elementwise, in_float32, to_floating
+from .rules import are_alike, cast, check_tensor, elementwise, rounded_once, to_floating
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
@@ -192,7 +192,7 @@ def hypot(input: Tensor, other: Tensor) -> Tensor:
     tensor([5.])
     """
     if input._key.dtype.itemsize == 2:  # rounded once, as kernels do it
-        return cast(hypot(in_float32(input), in_float32(other)), input.dtype)
+        return rounded_once(hypot, input.dtype, input, other)
     first, second = abs(input), abs(other)
     large, small = maximum(first, second), minimum(first, second)
     ratio = div(small, where(eq(large, 0), 1, large))

@@ -57,9 +57,10 @@ def cast(tensor: Any, dtype: DType) -> Any:
     return tensor if tensor._key.dtype is dtype else _CAST.call(tensor, dtype)
 
 
-def in_float32(value: Any) -> Any:
-    """Return a tensor converted to float32, to compute a result of half precision that is rounded once."""
-    return cast(value, float32) if isinstance(value, TensorBase) else value
+def rounded_once(function: Any, dtype: DType, *values: Any, **options: Any) -> Any:
+    """Return what a function of tensors of half precision computes in float32, rounded at the end."""
+    wide = [cast(value, float32) if isinstance(value, TensorBase) else value for value in values]
+    return cast(function(*wide, **options), dtype)
 
 
 def to_floating(dtype: DType) -> DType:

@@ -11,7 +11,7 @@ from ...errors import warn
 from ...tensor.base import TensorBase
 from ..comparison import lt
 from ..masking import where
-from ..rules import cast, check_tensor, in_float32
+from ..rules import cast, check_tensor, rounded_once
 from .division import div
 from .pointwise import abs, add, mul, sub
 
@@ -83,7 +83,7 @@ def lerp(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
     tensor([ 0.5000, 15.0000])
     """
     if input._key.dtype.itemsize == 2:  # rounded once, as kernels do it
-        return cast(lerp(*[in_float32(value) for value in (input, end, weight)]), input.dtype)
+        return rounded_once(lerp, input.dtype, input, end, weight)
     difference = sub(end, input)
     # Measured from the nearer end, so that both ends are met exactly.
     if not isinstance(weight, TensorBase):
@@ -131,8 +131,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     """
     dtype = result_dtype((input, tensor1, tensor2))
     if dtype.itemsize == 2 and dtype.category == FLOATING:
-        wide = [in_float32(tensor) for tensor in (input, tensor1, tensor2)]
-        return cast(addcmul(*wide, value=value), dtype)
+        return rounded_once(addcmul, dtype, input, tensor1, tensor2, value=value)
     return add(input, mul(_times(value, input, tensor1, tensor2), tensor2))
 
 
@@ -162,8 +161,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     """
     dtype = result_dtype((input, tensor1, tensor2))
     if dtype.itemsize == 2 and dtype.category == FLOATING:
-        wide = [in_float32(tensor) for tensor in (input, tensor1, tensor2)]
-        return cast(addcdiv(*wide, value=value), dtype)
+        return rounded_once(addcdiv, dtype, input, tensor1, tensor2, value=value)
     return add(input, div(_times(value, input, tensor1, tensor2), tensor2))
 
 

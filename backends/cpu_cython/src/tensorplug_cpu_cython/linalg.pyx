@@ -105,10 +105,8 @@ cdef np.ndarray none_of(np.ndarray array):
     return np.PyArray_EMPTY(1, &nothing, np.PyArray_TYPE(array), 0)
 
 
-cdef void permute(
-    char *to, const int *others, int *order, int rows, Py_ssize_t exchanges, const char *one, Py_ssize_t size
-) noexcept nogil:
-    """Write ones into zeros, a permutation matrix: column i has its 1 in the row that came to be row i."""
+cdef inline void exchange_rows(int *order, int rows, const int *others, Py_ssize_t exchanges) noexcept nogil:
+    """Write which row comes to stand in each place, after LAPACK's exchanges."""
     cdef int i, held
     for i in range(rows):
         order[i] = i
@@ -116,6 +114,14 @@ cdef void permute(
         held = order[i]
         order[i] = order[others[i] - 1]
         order[others[i] - 1] = held
+
+
+cdef void permute(
+    char *to, const int *others, int *order, int rows, Py_ssize_t exchanges, const char *one, Py_ssize_t size
+) noexcept nogil:
+    """Write ones into zeros, a permutation matrix: column i has its 1 in the row that came to be row i."""
+    cdef int i
+    exchange_rows(order, rows, others, exchanges)
     for i in range(rows):
         memcpy(to + (<Py_ssize_t> order[i] * rows + i) * size, one, size)
 
@@ -820,8 +826,8 @@ def kernels(below):
     def pivots_to_permutation(pivots, Py_ssize_t m):
         cdef np.ndarray chosen = contiguous(pivots), order
         cdef const int *others = <const int *> np.PyArray_DATA(chosen)
-        cdef int dims = np.PyArray_NDIM(chosen), d, row
-        cdef Py_ssize_t length, count, k, i
+        cdef int dims = np.PyArray_NDIM(chosen), d
+        cdef Py_ssize_t length, count, k
         cdef np.npy_intp shape[64]
         if np.PyArray_TYPE(chosen) != np.NPY_INT32 or not np.PyArray_SIZE(chosen):
             return order_below(pivots, m)
@@ -836,12 +842,7 @@ def kernels(below):
         order = np.PyArray_EMPTY(dims, shape, np.NPY_INT32, 0)
         cdef int *rows = <int *> np.PyArray_DATA(order)
         for k in range(count):
-            for i in range(m):
-                rows[i] = i
-            for i in range(length):
-                row = rows[i]
-                rows[i] = rows[others[i] - 1]
-                rows[others[i] - 1] = row
+            exchange_rows(rows, <int> m, others, length)
             rows += m
             others += length
         return order
