@@ -10,7 +10,7 @@ from tensorplug.plugin import KernelTable  # noqa: E402
 from tensorplug_cpu_cython import indexing as keyed, indexing_gather  # noqa: E402
 from tensorplug_cpu_cython.kernels import indexing as family  # noqa: E402
 
-SHAPES = [(7,), (100_003,), (3, 5), (300, 400), (2, 3, 4), (20, 30, 40)]
+SHAPES = [(7,), (100_003,), (3, 5), (300, 400), (2, 3, 4), (20, 30, 40), (1000, 3), (70, 16, 1)]
 TYPES = [np.float32, np.float64, np.int64, np.int32, np.int16, np.int8, np.uint8]
 
 
@@ -211,3 +211,33 @@ def test_one_number_into_rows(dtype, accumulate):
         inside = target.copy(order="A")
         keyed.index_put(inside, [at], number, accumulate, None, inside)
         np.testing.assert_array_equal(inside, expected)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_one_place_for_many(dtype):
+    index = np.concatenate([np.full(5000, 3), spots((3000,), 7), np.full(2000, -4)])
+    array, values = numbers(7, dtype=dtype), numbers(len(index), dtype=dtype, seed=2)
+    expected = added(array, index, 0, values)
+    result = keyed.index_put(array, [index], values, True, refuse)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-2)
+    index %= 7
+    exact = array.copy()
+    np.maximum.at(exact, index, values)
+    largest = indexing_gather.combine(array, 0, index, values, indexing_gather.MAXIMUM, refuse)
+    np.testing.assert_array_equal(largest, exact)
+
+
+@pytest.mark.parametrize("columns", [1, 3, 16])
+@pytest.mark.parametrize("wrong", [3, -4])
+def test_short_rows_tell_of_missing_places(columns, wrong):
+    array, index = numbers(500, 3), spots((500, columns), 3)
+    index[431, columns // 2] = wrong
+    values = numbers(500, columns)
+    before = array.copy()
+    with pytest.raises(AssertionError):
+        indexing_gather.gather_kernel(refuse)(array, 1, index)
+    with pytest.raises(AssertionError):
+        indexing_gather.scatter(array, 1, index, values, refuse, array)
+    with pytest.raises(AssertionError):
+        indexing_gather.combine(array, 1, index, values, indexing_gather.ADD, refuse, array)
+    np.testing.assert_array_equal(array, before)

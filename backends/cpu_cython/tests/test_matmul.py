@@ -74,3 +74,54 @@ def test_activations_are_those_of_two_ops(name, dtype):
     found = tp.ops.linear_activation(x, weight, bias, name)
     assert tp.equal(found.isnan(), expected.isnan())
     assert tp.equal(found.nan_to_num(), expected.nan_to_num())
+
+
+def laid(shape, layout, seed):
+    """Return numbers in rows, in columns, or with gaps."""
+    if layout == "columns":
+        return np.swapaxes(numbers(*shape[:-2], shape[-1], shape[-2], seed=seed), -1, -2)
+    if layout == "gaps":
+        return numbers(*[2 * n for n in shape], seed=seed)[
+            tuple(slice(None, None, 2) for _ in shape)
+        ]
+    return numbers(*shape, seed=seed)
+
+
+NARROW = [
+    ((1, 5000), (5000, 1)),
+    ((1, 1, 5000), (1, 5000, 1)),
+    ((300, 3), (3, 1)),
+    ((300, 2), (2, 1)),
+    ((300, 70), (70, 1)),
+    ((300, 0), (0, 1)),
+    ((5000, 1), (1, 1)),
+    ((5000, 1), (1, 3)),
+    ((4, 1), (1, 5000)),
+    ((300, 16, 1), (300, 1, 32)),
+    ((2, 1, 3000, 1), (3, 1, 5)),
+    ((4096, 1), (1, 0)),
+]
+
+
+@pytest.mark.parametrize("layouts", ["rows rows", "columns gaps", "gaps columns", "columns rows"])
+@pytest.mark.parametrize(("left", "right"), NARROW)
+def test_long_rows_and_single_columns(left, right, layouts):
+    """What is a sum, a product with a vector, or elementwise, is not left to the general product."""
+    first, second = layouts.split()
+    a, b = laid(left, first, 0), laid(right, second, 1)
+    found = matmul.matmul(a, b)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    assert found.shape == expected.shape
+    assert found.dtype == np.float32
+    assert found.flags.c_contiguous
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("inner", [1, 3, 64, 65])
+def test_a_layer_of_many_rows_on_a_vector(inner, bias):
+    x, weight = numbers(inner), numbers(400, inner, seed=1)
+    b = numbers(400, seed=2) if bias else None
+    found = matmul.linear(x, weight, b)
+    assert found.shape == (400,)
+    np.testing.assert_allclose(found, exact(x, weight, b), rtol=1e-4, atol=1e-4)

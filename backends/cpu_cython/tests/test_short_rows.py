@@ -61,6 +61,31 @@ def test_reductions(dtype: str, layout: str) -> None:
             np.testing.assert_allclose(found, expected, 1e-5, 1e-4)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "i8", "i4"])
+def test_places_of_extremes(dtype: str) -> None:
+    """The first of equal ones, and the first NaN of all."""
+    for shape in (
+        (1000, 3),
+        (300, 5, 5),
+        (7, 15, 31),
+        (600, 16),
+        (257, 3, 15),
+        (2, 5000, 3),
+        (9, 1, 4),
+    ):
+        given = np.random.default_rng(0).integers(-4, 4, shape).astype(dtype)
+        if dtype[0] == "f":
+            given.reshape(-1)[5::11] = np.nan
+        for dim, kind in itertools.product(range(len(shape)), ("max", "min")):
+            places = getattr(np, f"arg{kind}")(given, axis=dim)
+            values = np.take_along_axis(given, np.expand_dims(places, dim), dim).squeeze(dim)
+            found = getattr(tp, kind)(tp.from_numpy(given), dim)
+            np.testing.assert_array_equal(found.values.numpy(), values)
+            np.testing.assert_array_equal(found.indices.numpy(), places)
+            alone = getattr(tp, f"arg{kind}")(tp.from_numpy(given), dim)
+            np.testing.assert_array_equal(alone.numpy(), places)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
 def test_losses_of_few_classes(reduction: str, weighted: bool) -> None:

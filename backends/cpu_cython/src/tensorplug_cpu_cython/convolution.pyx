@@ -19,6 +19,9 @@ cdef enum:
     PLACES = 100
     SUMMED = 400
     PRODUCTS = 1 << 20  # elements of samples' products at a time
+    BLOCK = 16  # channels that oneDNN works on together; of fewer a bias is added faster afterwards
+
+cdef object add = pointwise.Binary("add").call
 
 
 cdef bint at_points(int dims, const np.npy_intp *window, tuple padding, object groups):
@@ -114,8 +117,9 @@ def convolution(input, weight, bias, tuple stride, tuple padding, tuple dilation
                     shape[i] = (np.PyArray_DIM(x, i) - 1) // <Py_ssize_t> stride[i - 2] + 1
                 x = thinned(x, shape, stride)
                 stride = (1,) * (dims - 2)
-            if bias is None and are_planes(x, PLACES):
-                return multiplied(matrix(w), x)
+            if are_planes(x, PLACES) and (bias is None or min(np.PyArray_DIM(w, 0), np.PyArray_DIM(w, 1)) < BLOCK):
+                found = multiplied(matrix(w), x)
+                return found if bias is None else add(found, bias.reshape((-1,) + (1,) * (dims - 2)), found)
             input = x
     if found is not None:
         return found

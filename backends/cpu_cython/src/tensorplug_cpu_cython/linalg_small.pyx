@@ -1,4 +1,4 @@
-"""Equations of small matrices, as they lie in C's order: LAPACK's calls take longer than their work."""
+"""Equations and spectra of small matrices, as they lie in C's order: LAPACK's calls take longer than their work."""
 
 cimport numpy as np
 from libc.float cimport DBL_MIN, FLT_MIN
@@ -13,13 +13,21 @@ cdef extern from "c/linalg_small.h":
         void (*factor[2])(void *, int *, int *, int, int, Py_ssize_t) noexcept nogil
         void (*solve[2])(const void *, const int *, void *, int, Py_ssize_t, Py_ssize_t) noexcept nogil
 
+cdef extern from "c/linalg_spectra.h":
+    ctypedef struct tp_spectra:
+        int (*eigh[2])(const void *, void *, void *, int, int, Py_ssize_t) noexcept nogil
+        int (*svd[2])(const void *, void *, void *, void *, int, int, int, Py_ssize_t) noexcept nogil
+
 cdef extern from *:
     """
     #define tp_equations_of(level) TP_CHOOSE(tp_equation_table, level)
+    #define tp_spectra_of(level) TP_CHOOSE(tp_spectrum_table, level)
     """
     const tp_equations *tp_equations_of(int)
+    const tp_spectra *tp_spectra_of(int)
 
 cdef const tp_equations *kernels = tp_equations_of(simd_level)
+cdef const tp_spectra *spectra = tp_spectra_of(simd_level)
 
 cdef enum:
     MANY = 8  # matrices, from which vectors run over them
@@ -249,3 +257,42 @@ cpdef small_triangular(np.ndarray A, np.ndarray B, bint upper, bint unit):
             substitute_each(<const float complex *> a, <float complex *> b, n, columns, count, upper, unit)
         else:
             substitute_each(<const double complex *> a, <double complex *> b, n, columns, count, upper, unit)
+
+
+cdef bint many_small(np.ndarray A) noexcept:
+    """Return whether these are real matrices whose spectra are found several at a time."""
+    cdef int dims = np.PyArray_NDIM(A), kind = np.PyArray_TYPE(A)
+    cdef Py_ssize_t rows = np.PyArray_DIM(A, dims - 2), columns = np.PyArray_DIM(A, dims - 1)
+    return (
+        (kind == np.NPY_FLOAT or kind == np.NPY_DOUBLE)
+        and 0 < min(rows, columns) and max(rows, columns) <= SPECTRUM
+        and np.PyArray_SIZE(A) >= MANY * rows * columns
+    )
+
+
+cpdef bint small_eigh(np.ndarray A, np.ndarray values, np.ndarray vectors, bint upper):
+    """Fill in eigenvalues and, unless None, vectors; return False for what is LAPACK's."""
+    cdef void *a = np.PyArray_DATA(A)
+    cdef void *w = np.PyArray_DATA(values)
+    cdef void *v = NULL if vectors is None else np.PyArray_DATA(vectors)
+    cdef int n = width(A), kind = np.PyArray_TYPE(A)
+    cdef Py_ssize_t count = np.PyArray_SIZE(values) // n
+    cdef bint found
+    with nogil:
+        found = spectra.eigh[kind == np.NPY_DOUBLE](a, w, v, n, upper, count)
+    return found
+
+
+cpdef bint small_svd(np.ndarray A, np.ndarray U, np.ndarray values, np.ndarray Vh):
+    """Fill in singular values and, unless None, vectors; return False for what is LAPACK's."""
+    cdef void *a = np.PyArray_DATA(A)
+    cdef void *s = np.PyArray_DATA(values)
+    cdef void *u = NULL if U is None else np.PyArray_DATA(U)
+    cdef void *v = NULL if U is None else np.PyArray_DATA(Vh)
+    cdef int rows = <int> np.PyArray_DIM(A, np.PyArray_NDIM(A) - 2), columns = width(A), kind = np.PyArray_TYPE(A)
+    cdef Py_ssize_t count = np.PyArray_SIZE(values) // min(rows, columns)
+    cdef bint found
+    cdef bint whole = U is not None and width(U) == rows and np.PyArray_DIM(Vh, np.PyArray_NDIM(Vh) - 2) == columns
+    with nogil:
+        found = spectra.svd[kind == np.NPY_DOUBLE](a, u, s, v, rows, columns, whole, count)
+    return found

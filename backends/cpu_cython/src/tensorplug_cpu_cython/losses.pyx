@@ -1,6 +1,7 @@
 """Cross-entropy between classes and scores or log probabilities."""
 
 cimport numpy as np
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 
@@ -141,7 +142,7 @@ def cross_entropy_gradient(g, input, target, weight, ignored, reduction, bint lo
     with nogil:
         if mean:
             scale = kernels.total[wide](&c)
-            scale = 1 / scale if scale else 0
+            scale = 1 / scale if scale else INFINITY  # what is ignored stays zero
         if logs:
             kernels.likelihood_backward[wide](&c, np.PyArray_DATA(gradient), step, scale, to, threads)
         else:

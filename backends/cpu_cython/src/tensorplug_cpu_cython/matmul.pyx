@@ -42,6 +42,11 @@ cdef enum:
     # With a vector, oneDNN takes up to twice as long as BLAS for many rows of few elements.
     ROWS = 256
     COLUMNS = 64
+    # From so many elements on a product over a single one is an elementwise product, and a row by a column a sum.
+    SINGLE = 4096
+
+cdef object multiply = pointwise.Binary("mul").call
+cdef object add = pointwise.Binary("add").call
 
 
 cdef int all_threads() noexcept:
@@ -246,12 +251,32 @@ cdef np.ndarray shaped(np.ndarray array, int dims, np.npy_intp first):
     return np.PyArray_Newshape(array, &wanted, np.NPY_CORDER)
 
 
+cdef np.ndarray narrow(np.ndarray a, np.ndarray b):
+    """Return the product of two matrices if the second is a column that BLAS takes fast, or both are vectors.
+
+    The general product goes through a long row, or many short ones, several times more slowly. None if neither.
+    """
+    cdef np.npy_intp rows = np.PyArray_DIM(a, 0), inner = np.PyArray_DIM(a, 1)
+    if np.PyArray_DIM(b, 1) != 1 or np.PyArray_DIM(b, 0) != inner:
+        return None
+    if rows == 1 and inner >= SINGLE:
+        return numpy.asarray(a[0].dot(b[:, 0])).reshape(1, 1)
+    if rows >= ROWS and 1 < inner <= COLUMNS:
+        return shaped(matmul_products.floats(a, b[:, 0], None), 2, rows)
+    return None
+
+
 def matmul(input, other):
     """Return the matrix product of two float32 arrays."""
     cdef np.ndarray a = plain_array(input), b = plain_array(other)
     cdef int left = np.PyArray_NDIM(a), right = np.PyArray_NDIM(b)
+    cdef np.ndarray found
+    if left >= 2 and right >= 2 and np.PyArray_DIM(a, left - 1) == 1 and np.PyArray_DIM(b, right - 2) == 1:
+        if np.PyArray_SIZE(a) >= SINGLE or np.PyArray_SIZE(b) >= SINGLE:
+            return multiply(a, b)
     if left == 2 and right == 2:
-        return product(a, b, False, None)
+        found = narrow(a, b)
+        return product(a, b, False, None) if found is None else found
     if right == 1:
         if left == 1:
             return numpy.asarray(a.dot(b))
@@ -267,6 +292,8 @@ def matmul(input, other):
         return product(rows_of(a), b, False, None).reshape(
             (<object> a).shape[:-1] + (<object> b).shape[1:]
         )
+    if left == 3 and right == 3 and np.PyArray_DIM(a, 0) == 1 and np.PyArray_DIM(b, 0) == 1:
+        return matmul(a[0], b[0])[numpy.newaxis]
     return batches(a, b)
 
 
@@ -287,6 +314,9 @@ def linear(input, weight, bias):
         return c if bias is None else numpy.asarray(c + bias)
     if bias is not None:
         row = bias_row(bias, np.PyArray_DIM(b, 0))
+    if dims == 1 and np.PyArray_DIM(b, 0) >= ROWS and np.PyArray_DIM(b, 1) <= COLUMNS:
+        c = matmul_products.floats(b, a, None)
+        return c if row is None else add(c, row, c)
     if dims == 2:
         return product(a, b, True, row)
     return product(rows_of(a), b, True, row).reshape((<object> a).shape[:-1] + (<object> b).shape[:1])

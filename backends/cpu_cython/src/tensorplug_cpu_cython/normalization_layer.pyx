@@ -25,6 +25,7 @@ cdef extern from "c/normalization_layer.h":
     ctypedef struct tp_norm_kernels:
         void (*rows[2])(
             const tp_norm_rows *, const void *, const void *, const void *, void *) noexcept nogil
+        void (*row_statistics[2])(const tp_norm_rows *, const void *, void *, void *) noexcept nogil
         void (*rows_gradient[2])(
             const tp_norm_rows *, const void *, const void *, const void *, void *, void *, void *
         ) noexcept nogil
@@ -142,6 +143,24 @@ cdef np.ndarray forward(
             with nogil:
                 kernels.rows[wide](&s, data(x), data(weight), data(bias), data(y))
     return y
+
+
+def row_statistics(input, tuple shape, double eps):
+    """Return the means of rows of elements and the reciprocals of their deviations, of a shape."""
+    cdef np.ndarray x = contiguous(input), mean, rstd
+    cdef tp_norm_rows s
+    cdef np.npy_intp sizes[64]
+    cdef int i, wide = type_of(x) != TP_F32
+    if is_half(x):
+        return through_float32(row_statistics, (x,), shape, eps)
+    for i in range(len(shape)):
+        sizes[i] = shape[i]
+    mean = new_array(<np.dtype> descriptors[type_of(x)], <int> len(shape), sizes, NULL)
+    s = described(x, None, np.PyArray_SIZE(x) // np.PyArray_SIZE(mean), 1, eps, True)
+    rstd = new_like(mean, type_of(x))
+    with nogil:
+        kernels.row_statistics[wide](&s, data(x), data(mean), data(rstd))
+    return mean, rstd
 
 
 def row_norm(input, Py_ssize_t length, double eps, bint centred):

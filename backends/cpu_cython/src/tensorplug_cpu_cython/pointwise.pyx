@@ -24,9 +24,10 @@ cdef extern from "c/strided_iteration.h":
         const char *name
         int grain
     ctypedef struct tp_iteration:
-        int dims, operands
+        int dims, operands, copies
         Py_ssize_t shape[64]
         Py_ssize_t strides[4][64]
+        Py_ssize_t itemsize[4]
         int axis[64]
     const tp_op_facts tp_binary_ops[1]
     const tp_op_facts tp_unary_ops[1]
@@ -91,6 +92,7 @@ cdef void run_flat(
         loop(data, strides, count, parameters)
         return
     iteration.dims = 1
+    iteration.copies = False
     iteration.operands = operands
     iteration.shape[0] = count
     for k in range(operands):
@@ -170,6 +172,7 @@ cdef bint fill_shape(tp_iteration *iteration, np.ndarray array) noexcept:
 
 cdef void fill_strides(tp_iteration *iteration, int k, np.ndarray array) noexcept:
     cdef int dims = np.PyArray_NDIM(array), i, lead = iteration.dims - dims
+    iteration.itemsize[k] = np.PyArray_ITEMSIZE(array)
     for i in range(lead):
         iteration.strides[k][i] = 0
     for i in range(dims):
@@ -238,6 +241,7 @@ cdef object iterate_over(
     if not total:
         return result
     data[count] = <char *> np.PyArray_DATA(result)
+    iteration.copies = count == 1 and loop == clone_loops[type_of(<np.ndarray> inputs[0])]
     tp_iteration_merge(&iteration)
     if total < HOLD:
         tp_iteration_run(&iteration, data, loop, parameters, 1)

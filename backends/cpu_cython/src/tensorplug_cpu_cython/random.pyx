@@ -3,12 +3,15 @@
 cimport numpy as np
 from libc.stdint cimport int64_t, uint64_t
 
-from .allocator cimport new_array, new_like
+from .allocator cimport new_array, new_like, plain_array
 from .cpu_features cimport simd_level, threads_for
 from .memory_overlap cimport may_share
 from .types cimport TP_BOOL, TP_F16, TP_BF16, TP_F32, TP_F64, TP_I64, TP_TYPES, descriptors, type_of
 
 np.import_array()
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object, int *) except? -1
 
 cdef extern from "c/random.h":
     ctypedef struct tp_counter:
@@ -28,7 +31,22 @@ cdef extern from *:
     """
     const tp_random *tp_random_of(int)
 
+cdef extern from "c/random_distributions.h":
+    ctypedef struct tp_distributions:
+        void (*poisson[2])(const void *, void *, Py_ssize_t, tp_counter) noexcept nogil
+        void (*choices[2])(
+            const void *, const void *, void *, int64_t *, Py_ssize_t, Py_ssize_t, Py_ssize_t) noexcept nogil
+        Py_ssize_t (*fewest[2])(const void *, Py_ssize_t, Py_ssize_t) noexcept nogil
+        int (*permutation)(int64_t *, Py_ssize_t, tp_counter) noexcept nogil
+
+cdef extern from *:
+    """
+    #define tp_distributions_of(level) TP_CHOOSE(tp_distributions_table, level)
+    """
+    const tp_distributions *tp_distributions_of(int)
+
 cdef const tp_random *kernels = tp_random_of(simd_level)
+cdef const tp_distributions *distributions = tp_distributions_of(simd_level)
 
 
 cdef np.ndarray new_of(object shape, int type_number):
@@ -57,6 +75,10 @@ cdef object delivered(np.ndarray made, object out):
 
 
 cdef tp_counter counter_of(object seed, object offset):
+    cdef int beyond = 0
+    cdef long long low = PyLong_AsLongLongAndOverflow(offset, &beyond)
+    if not beyond:
+        return tp_counter(seed, <uint64_t> low, 0)
     return tp_counter(seed, offset & 0xFFFFFFFFFFFFFFFF, offset >> 64)
 
 
@@ -77,6 +99,7 @@ def philox_bits(shape, seed, offset):
 # Drawn at once, numbers need no memory for words; but where the body draws them in pieces, each of them begins
 # with the words that the one before left, and so does each piece here.
 cdef enum:
+    FEW = 1 << 12  # for so many it takes longer to let other threads run than to draw
     PIECE = 1 << 22
     WORDS_PER_BLOCK = 4
 
@@ -109,6 +132,9 @@ def floats_of(int type_number, bint normal):
         cdef np.ndarray result = memory_for(shape, type_number, out)
         cdef tp_counter first = counter_of(seed, offset)
         cdef Py_ssize_t count = np.PyArray_SIZE(result)
+        if count <= FEW:
+            run(np.PyArray_DATA(result), count, first, 1)
+            return delivered(result, out)
         with nogil:
             draw_pieces(run, <char *> np.PyArray_DATA(result), size, count, first, words)
         return delivered(result, out)
@@ -135,7 +161,9 @@ def integers_of(int type_number, fallback):
         least, span = low, all_of_them
         result = memory_for(shape, type_number, out)
         count = np.PyArray_SIZE(result)
-        if count:
+        if count <= FEW:
+            kernels.integers_new[type_number](np.PyArray_DATA(result), least, span, count, first, 1)
+        else:
             with nogil:
                 kernels.integers_new[type_number](
                     np.PyArray_DATA(result), least, span, count, first, threads_for(count, 16384)
@@ -173,6 +201,9 @@ def bernoulli_of(int type_number, own, fallback):
             result = memory_for(shape, type_number, out)
         count = np.PyArray_SIZE(result)
         at = <char *> np.PyArray_DATA(result)
+        if count <= FEW:
+            kernels.bernoulli_new[type_number](at, chances, step, count, first, 1)
+            return delivered(result, out)
         with nogil:
             while start < count:
                 kernels.bernoulli_new[type_number](
@@ -191,6 +222,78 @@ cdef bint are_chances(object value, int type_number, object shape):
         np.PyArray_CheckExact(value) and type_of(value) == type_number and np.PyArray_ISCARRAY_RO(value)
         and value.shape == shape
     )
+
+
+# --- distributions and orders ----------------------------------------------------------------------
+
+
+cdef np.ndarray in_rows(object value):
+    """Return an array of floats as one that lies row by row."""
+    cdef np.ndarray array = plain_array(value)
+    return array if np.PyArray_IS_C_CONTIGUOUS(array) else np.PyArray_GETCONTIGUOUS(array)
+
+
+def poisson_new(shape, seed, offset, dtype, device, rates):
+    """Return numbers of Poisson distributions, of rates of float32 or float64."""
+    cdef np.ndarray given = in_rows(rates), result = new_like(given, type_of(given))
+    cdef bint wide = type_of(given) == TP_F64
+    cdef Py_ssize_t count = np.PyArray_SIZE(given)
+    cdef tp_counter first = counter_of(seed, offset)
+    if count <= 64:
+        distributions.poisson[wide](np.PyArray_DATA(given), np.PyArray_DATA(result), count, first)
+    else:
+        with nogil:
+            distributions.poisson[wide](np.PyArray_DATA(given), np.PyArray_DATA(result), count, first)
+    return result
+
+
+def multinomial_new(shape, seed, offset, dtype, device, weights):
+    """Return which of the weights, of float32 or float64, numbers choose."""
+    cdef np.ndarray given = in_rows(weights), result = new_of(shape, TP_I64), draws, sums
+    cdef int type_number = type_of(given), dims = np.PyArray_NDIM(given)
+    cdef bint wide = type_number == TP_F64
+    cdef Py_ssize_t total = np.PyArray_SIZE(result), categories = np.PyArray_DIM(given, dims - 1) if dims else 1
+    cdef Py_ssize_t rows = np.PyArray_DIM(given, 0) if dims > 1 else 1
+    cdef Py_ssize_t count = total // rows if rows else 0
+    cdef tp_counter first = counter_of(seed, offset)
+    cdef np.npy_intp size = total
+    draws = new_array(<np.dtype> descriptors[type_number], 1, &size, NULL)
+    size = categories
+    sums = new_array(<np.dtype> descriptors[type_number], 1, &size, NULL)
+    if total:
+        with nogil:
+            draw_pieces(
+                kernels.uniform_new[type_number], <char *> np.PyArray_DATA(draws), 8 if wide else 4, total, first,
+                2 if wide else 1,
+            )
+            distributions.choices[wide](
+                np.PyArray_DATA(given), np.PyArray_DATA(draws), np.PyArray_DATA(sums),
+                <int64_t *> np.PyArray_DATA(result), rows, categories, count,
+            )
+    return result
+
+
+def fewest_positive(weights):
+    """Return how many weights of a row are positive, at the least; -1 where they are no weights."""
+    cdef np.ndarray given = in_rows(weights)
+    cdef int dims = np.PyArray_NDIM(given)
+    cdef Py_ssize_t categories = np.PyArray_DIM(given, dims - 1) if dims else 1
+    return distributions.fewest[type_of(given) == TP_F64](
+        np.PyArray_DATA(given), np.PyArray_DIM(given, 0) if dims > 1 else 1, categories
+    )
+
+
+def permutation_new(shape, seed, offset, dtype, device):
+    """Return the numbers below a count in random order, as int64."""
+    cdef np.ndarray result = new_of(shape, TP_I64)
+    cdef tp_counter first = counter_of(seed, offset)
+    cdef Py_ssize_t count = np.PyArray_SIZE(result)
+    cdef bint done
+    with nogil:
+        done = distributions.permutation(<int64_t *> np.PyArray_DATA(result), count, first)
+    if not done:
+        raise MemoryError(f"randperm(): no memory for {count} numbers")
+    return result
 
 
 cdef bint are_words(object value):

@@ -6,7 +6,6 @@ cimport cython
 cimport numpy as np
 from cython cimport floating
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 
 from . import pointwise
 
@@ -309,14 +308,19 @@ cdef class ArgExtreme:
         return result
 
 
+ctypedef fused element:
+    np.npy_uint16
+    np.npy_uint32
+    np.npy_uint64
+
+
 cdef void pick(
-    const char *from_, const np.npy_int64 *places, char *to, Py_ssize_t before, Py_ssize_t n, Py_ssize_t after,
-    Py_ssize_t size,
+    const element *from_, const np.npy_int64 *places, element *to, Py_ssize_t before, Py_ssize_t n, Py_ssize_t after
 ) noexcept nogil:
     cdef Py_ssize_t i, j, k = 0
     for i in range(before):
         for j in range(after):
-            memcpy(to + k * size, from_ + ((i * n + places[k]) * after + j) * size, size)
+            to[k] = from_[(i * n + places[k]) * after + j]
             k += 1
 
 
@@ -349,11 +353,17 @@ cdef class Extreme:
                 n = np.PyArray_DIM(array, i)
             else:
                 after *= np.PyArray_DIM(array, i)
+        cdef const np.npy_int64 *at = <np.npy_int64 *> np.PyArray_DATA(places)
+        cdef void *from_ = np.PyArray_DATA(array)
+        cdef void *to = np.PyArray_DATA(values)
+        cdef int size = np.PyArray_ITEMSIZE(array)
         with nogil:
-            pick(
-                <char *> np.PyArray_DATA(array), <np.npy_int64 *> np.PyArray_DATA(places),
-                <char *> np.PyArray_DATA(values), before, n, after, np.PyArray_ITEMSIZE(array),
-            )
+            if size == 2:
+                pick(<np.npy_uint16 *> from_, at, <np.npy_uint16 *> to, before, n, after)
+            elif size == 4:
+                pick(<np.npy_uint32 *> from_, at, <np.npy_uint32 *> to, before, n, after)
+            else:
+                pick(<np.npy_uint64 *> from_, at, <np.npy_uint64 *> to, before, n, after)
         return values, places
 
 

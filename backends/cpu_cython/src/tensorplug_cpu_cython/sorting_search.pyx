@@ -162,6 +162,9 @@ def is_within(input, double low, double high):
     cdef np.ndarray array = in_rows(input)
     cdef Py_ssize_t count = np.PyArray_SIZE(array)
     cdef const void *x = np.PyArray_DATA(array)
-    if type_of(array) == TP_F32:
+    cdef int number = type_of(array)
+    if number == TP_F32:
         return all_within(<const float *> x, count, low, high)
+    if number == TP_I32:
+        return all_within(<const int32_t *> x, count, low, high)
     return all_within(<const double *> x, count, low, high)

@@ -377,23 +377,40 @@ def among(elements, tests):
 
 def nonzero(np.ndarray input):
     """Return the indices of what is not zero, one row each."""
+    return nonzero_rows(input, -1, 0)
+
+
+def nonzero_static(np.ndarray input, Py_ssize_t size, int64_t fill_value):
+    """Return the first `size` rows of `nonzero`, filled up with a value."""
+    return nonzero_rows(input, size, fill_value)
+
+
+cdef np.ndarray nonzero_rows(np.ndarray input, Py_ssize_t rows, int64_t fill_value):
+    """Return so many rows of indices, filled up with a value; with -1, as many as there are."""
     cdef int d, dims = np.PyArray_NDIM(input)
     cdef np.npy_intp sizes[2]
     cdef np.ndarray result, places
-    cdef Py_ssize_t i, step
+    cdef Py_ssize_t count, i, step
     cdef const char *found
     cdef int64_t *out
     cdef tuple columns
     if not dims:
-        return numpy.zeros((int(input != 0), 0), numpy.int64)
+        return numpy.zeros((int(input != 0) if rows < 0 else rows, 0), numpy.int64)
     columns = input.nonzero()
-    sizes[0], sizes[1] = len(columns[0]), dims
+    count = np.PyArray_SIZE(<np.ndarray> columns[0])
+    if rows < 0:
+        rows = count
+    count = min(count, rows)
+    sizes[0], sizes[1] = rows, dims
     result = new_array(<np.dtype> descriptors[TP_I64], 2, sizes, NULL)
+    out = <int64_t *> np.PyArray_DATA(result)
+    for i in range(count * dims, rows * dims):
+        out[i] = fill_value
     for d in range(dims):
         places = <np.ndarray> columns[d]
         found = <const char *> np.PyArray_DATA(places)
         step = np.PyArray_STRIDE(places, 0)
         out = <int64_t *> np.PyArray_DATA(result) + d
-        for i in range(sizes[0]):
+        for i in range(count):
             out[i * dims] = (<const int64_t *> (found + i * step))[0]
     return result

@@ -144,8 +144,9 @@ INLINE double far_i1_F64(double t) {
 
 /* exp(x) y, which may be finite where exp(x) is not. */
 INLINE float times_exp_F32(float y, float x) {
-    float n, r = exp_remainder_F32(x, &n);
-    return times_power_of_two_F32(y + y * reduced_expm1_F32(r), (int32_t)n);
+    uint32_t power;
+    float r = exp_remainder_F32(x, &power);
+    return times_power_of_two_F32(y + y * reduced_expm1_F32(r), power);
 }
 INLINE double times_exp_F64(double y, double x) {
     double shifted, r = exp_remainder_F64(x, &shifted);

@@ -8,9 +8,9 @@
 INLINE float m_exp2_F32(float x) {
     float c = x < -151.0f ? -151.0f : x;
     c = c > 129.0f ? 129.0f : c;
-    float n = rintf(c);
-    float p = 1.0f + reduced_expm1_F32((c - n) * 0.693147181f);
-    return x != x ? x : times_power_of_two_F32(p, (int32_t)n);
+    uint32_t power;
+    float n = rounded_F32(c, &power);
+    return times_power_of_two_F32(1.0f + reduced_expm1_F32((c - n) * 0.693147181f), power);
 }
 
 /* The logarithm to another base is n times `unit` plus log(1 + f) times `scale`, for which float is too short. */
@@ -24,8 +24,9 @@ INLINE float m_log10_F32(float x) { return log_to_base(x, 0x1.34413509f79ffp-2, 
 
 /* Half of exp(a), which overflows later than exp(a) does; a >= 0. */
 INLINE float half_exp_F32(float a) {
-    float n, r = exp_remainder_F32(a > 90.0f ? 90.0f : a, &n);
-    return times_power_of_two_F32(1.0f + reduced_expm1_F32(r), (int32_t)n - 1);
+    uint32_t power;
+    float r = exp_remainder_F32(a > 90.0f ? 90.0f : a, &power);
+    return times_power_of_two_F32(1.0f + reduced_expm1_F32(r), power - (1u << 23));
 }
 
 INLINE float m_sinh_F32(float x) {

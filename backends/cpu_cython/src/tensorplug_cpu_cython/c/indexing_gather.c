@@ -7,6 +7,9 @@ typedef struct { uint64_t low, high; } uint128;
 
 /* What one part of the indexed array may take of the cache. */
 enum { CACHE = 1 << 18, LINE = 64 };
+/* Rows of so few places are gone through place by place, many rows at once: each would cost the start of its loop. */
+enum { FEW_PLACES = 16, MANY_ROWS = 32, ROWS_AT_ONCE = 256 };
+enum { PLACES_AT_ONCE = 2048 };
 
 #define AT(base, type, offset) (*(type *)((base) + (offset)))
 
@@ -77,16 +80,26 @@ static int fits(const tp_indices *p, int threads) {
     return !wrong;
 }
 
-/* Whether all of some neighbouring places exist, and whether some of them count from the end. */
-static int all_within(const int64_t *places, ptrdiff_t count, int64_t size, int64_t wrap, int *from_end) {
-    uint64_t bad = 0, signs = 0;
+/* Some neighbouring places: whether some of them count from the end, and whether they are one and the same. */
+typedef struct { int from_end, same; } tp_places;
+
+/* Whether all of some neighbouring places exist. */
+static int all_within(const int64_t *places, ptrdiff_t count, int64_t size, int64_t wrap, tp_places *found) {
+    uint64_t bad = 0, signs = 0, differ = 0;
+    const uint64_t first = count ? (uint64_t)places[0] : 0;
     for (ptrdiff_t i = 0; i < count; i++) {
         const uint64_t t = (uint64_t)places[i];
         signs |= t;
+        differ |= t ^ first;
         bad |= t + (t >> 63 ? (uint64_t)wrap : 0) >= (uint64_t)size;
     }
-    *from_end = (int)(signs >> 63);
+    *found = (tp_places){(int)(signs >> 63), !differ};
     return !bad;
+}
+
+/* Whether there are many rows of few places. */
+static int has_short_rows(const tp_indices *p) {
+    return p->count[2] == 1 && p->count[1] <= FEW_PLACES && p->count[0] >= MANY_ROWS && p->size > 0;
 }
 
 /* Plain loads: the processor's gather instructions are slower. */
@@ -99,6 +112,7 @@ static int all_within(const int64_t *places, ptrdiff_t count, int64_t size, int6
 #define TAKE(W, T)                                                                                     \
     SCALAR static void take_##W(T *to, const T *from, const int64_t *places, ptrdiff_t count, int64_t wrap) { \
         if (!wrap) {                                                                                   \
+            _Pragma("GCC unroll 8")                                                                    \
             for (ptrdiff_t i = 0; i < count; i++) to[i] = from[places[i]];                             \
             return;                                                                                    \
         }                                                                                              \
@@ -142,8 +156,46 @@ TAKE(16, uint128)
         });                                                                                            \
         return !wrong;                                                                                 \
     }                                                                                                  \
+    static int gather_few_##W(const tp_indices *p, int threads) {                                      \
+        int wrong = 0;                                                                                 \
+        TP_PARALLEL(p->count[0], threads, begin, end, {                                                \
+            uint64_t bad = 0;                                                                          \
+            const ptrdiff_t in = p->data_strides[0];                                                   \
+            const ptrdiff_t out = p->other_strides[0];                                                 \
+            const ptrdiff_t apart = p->index_strides[0];                                               \
+            for (ptrdiff_t start = begin; start < end; start += ROWS_AT_ONCE) {                        \
+                const ptrdiff_t rows = end - start < ROWS_AT_ONCE ? end - start : ROWS_AT_ONCE;        \
+                for (ptrdiff_t k = 0; k < p->count[1]; k++) {                                          \
+                    const char *from = p->data + start * in;                                           \
+                    const char *at = p->index + start * apart + k * p->index_strides[1];               \
+                    char *to = p->other + start * out + k * p->other_strides[1];                       \
+                    if (!apart) {                                                                      \
+                        int64_t t = AT(at, const int64_t, 0);                                          \
+                        t += p->wrap & (t >> 63);                                                      \
+                        if ((uint64_t)t >= (uint64_t)p->size) { bad = 1; continue; }                   \
+                        from += t * p->data_strides[1];                                                \
+                        for (ptrdiff_t r = 0; r < rows; r++) AT(to, T, r * out) = AT(from, const T, r * in); \
+                        continue;                                                                      \
+                    }                                                                                  \
+                    for (ptrdiff_t r = 0; r < rows; r++) {                                             \
+                        int64_t t = AT(at, const int64_t, r * apart);                                  \
+                        t += p->wrap & (t >> 63);                                                      \
+                        const int none = (uint64_t)t >= (uint64_t)p->size;                             \
+                        bad |= none;                                                                   \
+                        t = none ? 0 : t;                                                              \
+                        AT(to, T, r * out) = AT(from, const T, r * in + t * p->data_strides[1]);       \
+                    }                                                                                  \
+                }                                                                                      \
+            }                                                                                          \
+            if (bad) {                                                                                 \
+                _Pragma("omp atomic write") wrong = 1;                                                 \
+            }                                                                                          \
+        });                                                                                            \
+        return !wrong;                                                                                 \
+    }                                                                                                  \
     static int gather_##W(const tp_indices *p, int threads) {                                           \
         const int in_rows = p->count[2] > 1;                                                           \
+        if (has_short_rows(p)) return gather_few_##W(p, threads);                                      \
         if (in_rows && p->index_strides[2]) return gather_parts_##W(p, threads);                       \
         const ptrdiff_t n = p->count[1], width = in_rows ? p->count[2] : n;                            \
         const ptrdiff_t from_step = in_rows ? p->data_strides[2] : 0;                                  \
@@ -157,7 +209,7 @@ TAKE(16, uint128)
                 const ptrdiff_t row = now / width;                                                     \
                 const ptrdiff_t j = now - row * width;                                                 \
                 const ptrdiff_t rest = width - j;                                                      \
-                const ptrdiff_t left = in_rows || rest < 2048 ? rest : 2048;                           \
+                const ptrdiff_t left = in_rows || rest < PLACES_AT_ONCE ? rest : PLACES_AT_ONCE;       \
                 const ptrdiff_t count = left < end - now ? left : end - now;                           \
                 const ptrdiff_t b = in_rows ? row / n : row;                                           \
                 const ptrdiff_t k = in_rows ? row - b * n : j;                                         \
@@ -173,9 +225,9 @@ TAKE(16, uint128)
                         T *target = (T *)to;                                                           \
                         const int64_t size = p->size;                                                  \
                         const int64_t wrap = p->wrap;                                                  \
-                        int from_end;                                                                  \
-                        if (!all_within(places, count, size, wrap, &from_end)) bad = 1;                \
-                        else take_##W(target, source, places, count, from_end ? wrap : 0);             \
+                        tp_places found;                                                               \
+                        if (!all_within(places, count, size, wrap, &found)) bad = 1;                   \
+                        else take_##W(target, source, places, count, found.from_end ? wrap : 0);       \
                         continue;                                                                      \
                     }                                                                                  \
                     for (ptrdiff_t i = 0; i < count; i++) {                                            \
@@ -208,7 +260,40 @@ TAKE(16, uint128)
 
 /* Units of work never share a place: they differ in `before`, or in their part of `after`. */
 #define SCATTER(name, T, old, given, combined)                                                         \
+    static int name##_few(const tp_indices *p, int threads) {                                          \
+        int wrong = 0;                                                                                 \
+        TP_PARALLEL(p->count[0], threads, begin, end, {                                                \
+            uint64_t bad = 0;                                                                          \
+            const ptrdiff_t out = p->data_strides[0];                                                  \
+            const ptrdiff_t in = p->other_strides[0];                                                  \
+            const ptrdiff_t apart = p->index_strides[0];                                               \
+            for (ptrdiff_t start = begin; start < end; start += ROWS_AT_ONCE) {                        \
+                const ptrdiff_t rows = end - start < ROWS_AT_ONCE ? end - start : ROWS_AT_ONCE;        \
+                for (ptrdiff_t k = 0; k < p->count[1]; k++) {                                          \
+                    char *to = p->data + start * out;                                                  \
+                    const char *at = p->index + start * apart + k * p->index_strides[1];               \
+                    const char *from = p->other + start * in + k * p->other_strides[1];                \
+                    for (ptrdiff_t r = 0; r < rows; r++) {                                             \
+                        int64_t t = AT(at, const int64_t, r * apart);                                  \
+                        t += p->wrap & (t >> 63);                                                      \
+                        if (t == p->skip) continue;                                                    \
+                        if ((uint64_t)t >= (uint64_t)p->size) { bad = 1; continue; }                   \
+                        T *place = &AT(to, T, r * out + t * p->data_strides[1]);                       \
+                        const T old = *place;                                                          \
+                        const T given = AT(from, const T, r * in);                                     \
+                        (void)old;                                                                     \
+                        *place = combined;                                                             \
+                    }                                                                                  \
+                }                                                                                      \
+            }                                                                                          \
+            if (bad) {                                                                                 \
+                _Pragma("omp atomic write") wrong = 1;                                                 \
+            }                                                                                          \
+        });                                                                                            \
+        return !wrong;                                                                                 \
+    }                                                                                                  \
     static int name(const tp_indices *p, int threads) {                                                 \
+        if (has_short_rows(p)) return name##_few(p, threads);                                          \
         int wrong = 0;                                                                                 \
         const ptrdiff_t pieces = pieces_of(p, sizeof(T), threads), after = p->count[2], n = p->count[1]; \
         TP_PARALLEL(p->count[0] * pieces, threads, begin, end, {                                       \
@@ -225,20 +310,39 @@ TAKE(16, uint128)
                     const int64_t skip = p->skip;                                                      \
                     const ptrdiff_t step = p->other_strides[1];                                        \
                     const ptrdiff_t apart = p->data_strides[1];                                        \
-                    int from_end;                                                                      \
-                    if (!all_within(where, n, p->size, wrap, &from_end)) {                             \
-                        _Pragma("omp atomic write") wrong = 1;                                         \
+                    tp_places found;                                                                   \
+                    if (skip < 0 && apart == sizeof(T)) {                                              \
+                        T *to = (T *)data;                                                             \
+                        for (ptrdiff_t begin_k = 0; begin_k < n; begin_k += PLACES_AT_ONCE) {          \
+                            const int64_t *here = where + begin_k;                                     \
+                            const char *source = from + begin_k * step;                                \
+                            const ptrdiff_t m = n - begin_k < PLACES_AT_ONCE ? n - begin_k : PLACES_AT_ONCE; \
+                            if (!all_within(here, m, p->size, wrap, &found)) {                         \
+                                _Pragma("omp atomic write") wrong = 1;                                 \
+                                break;                                                                 \
+                            }                                                                          \
+                            if (found.same) { /* no need to wait for what was written there */         \
+                                T *place = to + here[0] + (wrap & (here[0] >> 63));                    \
+                                T old = *place;                                                        \
+                                for (ptrdiff_t k = 0; k < m; k++) {                                    \
+                                    const T given = AT(source, const T, k * step);                     \
+                                    old = combined;                                                    \
+                                }                                                                      \
+                                *place = old;                                                          \
+                                continue;                                                              \
+                            }                                                                          \
+                            for (ptrdiff_t k = 0; k < m; k++) {                                        \
+                                T *place = to + here[k] + (found.from_end ? wrap & (here[k] >> 63) : 0); \
+                                const T old = *place;                                                  \
+                                const T given = AT(source, const T, k * step);                         \
+                                (void)old;                                                             \
+                                *place = combined;                                                     \
+                            }                                                                          \
+                        }                                                                              \
                         continue;                                                                      \
                     }                                                                                  \
-                    if (!from_end && skip < 0 && step == sizeof(T) && apart == sizeof(T)) {            \
-                        T *to = (T *)data;                                                             \
-                        const T *source = (const T *)from;                                             \
-                        for (ptrdiff_t k = 0; k < n; k++) {                                            \
-                            const T old = to[where[k]];                                                \
-                            const T given = source[k];                                                 \
-                            (void)old;                                                                 \
-                            to[where[k]] = combined;                                                   \
-                        }                                                                              \
+                    if (!all_within(where, n, p->size, wrap, &found)) {                                \
+                        _Pragma("omp atomic write") wrong = 1;                                         \
                         continue;                                                                      \
                     }                                                                                  \
                     for (ptrdiff_t k = 0; k < n; k++) {                                                \

@@ -45,7 +45,7 @@ typedef struct {
                               const ptrdiff_t *starts, int threads);
 } tp_index_kernels;
 
-/* Whether scatter checks each row before it writes there, so that what is new anyway needs no other check. */
+/* Whether scatter checks places before it writes there, so that what is new anyway needs no other check. */
 static inline int tp_checks(const tp_indices *p) {
     return p->count[2] == 1 && p->index_strides[1] == sizeof(int64_t);
 }

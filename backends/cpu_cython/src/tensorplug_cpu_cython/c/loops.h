@@ -61,14 +61,14 @@
 enum { BLOCK = 512 };
 
 #define HALF_LOADS(H)                                                                                  \
-    static void load_##H(float *to, const char *from, ptrdiff_t stride, ptrdiff_t n) {                 \
+    static inline void load_##H(float *to, const char *from, ptrdiff_t stride, ptrdiff_t n) {          \
         if (stride == 2) {                                                                             \
             widen_##H(to, (const uint16_t *)from, n);                                                  \
         } else {                                                                                       \
             for (ptrdiff_t i = 0; i < n; i++) to[i] = wide_##H(AT(uint16_t, from, i, stride));         \
         }                                                                                              \
     }                                                                                                  \
-    static void store_##H(char *to, ptrdiff_t stride, const float *from, ptrdiff_t n) {                \
+    static inline void store_##H(char *to, ptrdiff_t stride, const float *from, ptrdiff_t n) {         \
         if (stride == 2) {                                                                             \
             narrow_run_##H((uint16_t *)to, from, n);                                                   \
         } else {                                                                                       \

@@ -22,6 +22,6 @@ enum { SHORT = 16, LANES = 32 };
 
 #define BOTH(name) {name##_F32, name##_F64}
 const tp_norm_kernels LEVEL(tp_norm_table) = {
-    .rows = BOTH(rows), .rows_gradient = BOTH(rows_gradient), .channels = BOTH(channels),
+    .rows = BOTH(rows), .row_statistics = BOTH(row_statistics), .rows_gradient = BOTH(rows_gradient), .channels = BOTH(channels),
     .channels_backward = BOTH(channels_backward), .unit = BOTH(unit), .unit_backward = BOTH(unit_backward),
 };

@@ -25,6 +25,7 @@ typedef struct {
 /* Weight and bias may be NULL; so may g_weight and g_bias, both or neither. Two of each: float and double. */
 typedef struct {
     void (*rows[2])(const tp_norm_rows *, const void *x, const void *weight, const void *bias, void *y);
+    void (*row_statistics[2])(const tp_norm_rows *, const void *x, void *mean, void *rstd);
     void (*rows_gradient[2])(const tp_norm_rows *, const void *g, const void *x, const void *weight, void *g_x,
                              void *g_weight, void *g_bias);
     void (*channels[2])(const tp_norm_channels *, const void *x, const void *mean, const void *variance,

@@ -76,6 +76,16 @@ static void OF(rows)(const tp_norm_rows *s, const void *x_, const void *weight_,
     });
 }
 
+static void OF(row_statistics)(const tp_norm_rows *s, const void *x_, void *mean_, void *rstd_) {
+    const T *x = x_;
+    T *mean = mean_, *rstd = rstd_;
+    TP_PARALLEL(s->rows, s->threads, begin, end, {
+        T means[LANES];
+        T rstds[LANES];
+        for (ptrdiff_t r = begin; r < end; r++) OF(statistics_of)(s, x, r, begin, end, means, rstds, mean + r, rstd + r);
+    });
+}
+
 /* With the row's x̂ = (x - mean) rstd and h = g weight, the gradient of x is
    rstd (h - mean(h) - x̂ mean(h x̂)); of the weight it is g x̂, and of the bias g, summed over rows. */
 typedef struct { T scale, along, constant; } OF(slopes);

@@ -117,6 +117,24 @@ BITWISE(bitwise_and, &)
 BITWISE(bitwise_or, |)
 BITWISE(bitwise_xor, ^)
 INTEGER_UNARY(bitwise_not, ~x)
+
+/* By as many bits as there are, or by a negative number, all are shifted out, and what is left is the sign. An
+   arithmetic shift of 64 bits is scalar before AVX-512: shift the number or, of a negative one, its complement. */
+#define BITS(T) (8 * sizeof(T))
+#define SHIFTS(S, T, U, right)                                                                         \
+    BINARY_LOOP(bitwise_left_shift_##S, T, T, (U)y < BITS(T) ? (U)((U)x << ((U)y & (BITS(T) - 1))) : 0) \
+    BINARY_LOOP(bitwise_right_shift_##S, T, T, right)
+#define SIGNED_SHIFTS(S, T, U) SHIFTS(S, T, U, (T)(x >> ((U)y < BITS(T) ? (U)y : BITS(T) - 1)))
+SIGNED_SHIFTS(I32, int32_t, uint32_t)
+SIGNED_SHIFTS(I16, int16_t, uint16_t)
+SIGNED_SHIFTS(I8, int8_t, uint8_t)
+SHIFTS(U8, uint8_t, uint8_t, (uint8_t)(y < 8 ? x >> y : 0))
+INLINE int64_t right_shifted(int64_t x, int64_t y) {
+    const uint64_t sign = x < 0 ? ~(uint64_t)0 : 0;
+    const uint64_t bits = (uint64_t)x ^ sign;
+    return (int64_t)(((uint64_t)y < 64 ? bits >> ((uint64_t)y & 63) : 0) ^ sign);
+}
+SHIFTS(I64, int64_t, uint64_t, right_shifted(x, y))
 UNARY_LOOP(bitwise_not_BOOL, uint8_t, uint8_t, !x)
 
 UNARY_LINKED(neg, -x, -x)
@@ -189,12 +207,21 @@ UNARY_FLOAT(atanh, m_atanh_F32(x), m_atanh_F64(x))
 #define GELU_INNER(S, T, x) ((T)ROOT_TWO_OVER_PI * (x + (T)0.044715 * x * x * x))
 #define GELU_TANH(S, T) ((T)0.5 * x * ((T)1 + m_tanh_##S(GELU_INNER(S, T, x))))
 #define SILU(S, T) (x * m_sigmoid_##S(x))
-#define SOFTPLUS(S, T)                                                                                 \
-    (x * P(0, T) > P(1, T) ? x : m_log1p_##S(m_exp_##S(x * P(0, T) > P(1, T) ? P(1, T) : x * P(0, T))) / P(0, T))
+/* Computed beside x, not instead: in lanes that are not asked for a compiler may put what makes subnormal numbers. */
+#define SOFTPLUS_UP_TO(S, T)                                                                           \
+    INLINE T softplus_up_to_##S(T x, T beta, T threshold) {                                            \
+        const T scaled = x * beta, inner = threshold < scaled ? threshold : scaled;                    \
+        const T below = m_log1p_##S(m_exp_##S(inner)) / beta;                                          \
+        return scaled > threshold ? x : below;                                                         \
+    }
+SOFTPLUS_UP_TO(F32, float)
+SOFTPLUS_UP_TO(F64, double)
+#define SOFTPLUS(S, T) softplus_up_to_##S(x, P(0, T), P(1, T))
 #define SOFTPLUS_GRADIENT(S, T) (y * P(0, T) > P(1, T) ? x : x * m_sigmoid_##S(y * P(0, T)))
 #define LOG_SIGMOID(S, T) ((x > 0 ? (T)0 : x) - m_log1p_##S(m_exp_##S(-C_##S(fabs)(x))))
 #define LOG_SIGMOID_GRADIENT(S, T) (x * m_sigmoid_##S(-y))
-#define MISH(S, T) (x * m_tanh_##S(x > 20 ? x : m_log1p_##S(m_exp_##S(x > 20 ? (T)20 : x))))
+/* From 20 on the hyperbolic tangent is 1. */
+#define MISH(S, T) (x * m_tanh_##S(m_log1p_##S(m_exp_##S(20 < x ? (T)20 : x))))
 #define HARDTANH(S, T) (x < P(0, T) ? P(0, T) : x > P(1, T) ? P(1, T) : x)
 #define HARDTANH_GRADIENT(S, T) (y > P(0, T) && y < P(1, T) ? x : (T)0)
 #define SIXTH(T, x) ((x) < 0 ? (T)0 : (x) > 6 ? (T)6 : (x))
@@ -305,6 +332,9 @@ CASTS_TO(F32, float)
 CASTS_TO(F64, double)
 CASTS_TO(I64, int64_t)
 CASTS_TO(I32, int32_t)
+CASTS_TO(I16, int16_t)
+CASTS_TO(I8, int8_t)
+CASTS_TO(U8, uint8_t)
 #define TRUTHS(S, T, R) UNARY_LOOP(cast_##S##_BOOL, T, uint8_t, x != 0)
 TRUTHS(F32, float, 0) TRUTHS(F64, double, 0) TRUTHS(I64, int64_t, 0) TRUTHS(I32, int32_t, 0)
 TRUTHS(I16, int16_t, 0) TRUTHS(I8, int8_t, 0) TRUTHS(U8, uint8_t, 0)
@@ -338,9 +368,13 @@ UNARY_LOOP(cast_F16_BF16, uint16_t, uint16_t, narrow_BF16(wide_F16(x)))
 #define cast_F16_F64 cast_F16_F64_any
 #define cast_F16_I64 cast_F16_I64_any
 #define cast_F16_I32 cast_F16_I32_any
+#define cast_F16_I16 cast_F16_I16_any
+#define cast_F16_I8 cast_F16_I8_any
+#define cast_F16_U8 cast_F16_U8_any
 #define CAST_ROW(S)                                                                                    \
     [TP_##S] = {[TP_F32] = cast_##S##_F32, [TP_F64] = cast_##S##_F64, [TP_I64] = cast_##S##_I64,       \
-                [TP_I32] = cast_##S##_I32, [TP_BOOL] = cast_##S##_BOOL CAST_MORE_##S}
+                [TP_I32] = cast_##S##_I32, [TP_I16] = cast_##S##_I16, [TP_I8] = cast_##S##_I8,         \
+                [TP_U8] = cast_##S##_U8, [TP_BOOL] = cast_##S##_BOOL CAST_MORE_##S}
 #define CAST_MORE_F32 , [TP_F16] = cast_F32_F16, [TP_BF16] = cast_F32_BF16
 #define CAST_MORE_F64
 #define CAST_MORE_I64
@@ -363,6 +397,7 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(bitwise_and, INTEGRAL(bitwise_and), ENTRY(bitwise_and, BOOL)),
         B(bitwise_or, INTEGRAL(bitwise_or), ENTRY(bitwise_or, BOOL)),
         B(bitwise_xor, INTEGRAL(bitwise_xor), ENTRY(bitwise_xor, BOOL)),
+        B(bitwise_left_shift, INTEGRAL(bitwise_left_shift)), B(bitwise_right_shift, INTEGRAL(bitwise_right_shift)),
         B(relu_gradient, FLOATING(relu_gradient)), B(sigmoid_backward, FLOATING(sigmoid_backward)),
         B(tanh_backward, FLOATING(tanh_backward)), B(silu_gradient, FLOATING(silu_gradient)),
         B(gelu_gradient, FLOATING(gelu_gradient)), B(gelu_tanh_backward, FLOATING(gelu_tanh_backward)),

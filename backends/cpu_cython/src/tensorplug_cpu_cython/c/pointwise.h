@@ -13,6 +13,7 @@ typedef void (*tp_loop)(char *const *args, const ptrdiff_t *strides, ptrdiff_t n
     X(clamp_min, 32) X(clamp_max, 32) X(eq, 32) X(ne, 32) X(lt, 32) X(le, 32) X(gt, 32) X(ge, 32)      \
     X(copysign, 32) X(nextafter, 32) X(pow, 8) X(atan2, 16) X(fmod, 16) X(remainder, 16) X(floor_divide, 16)              \
     X(bitwise_and, 32) X(bitwise_or, 32) X(bitwise_xor, 32)                                            \
+    X(bitwise_left_shift, 32) X(bitwise_right_shift, 32)                                               \
     X(relu_gradient, 32) X(sigmoid_backward, 32) X(tanh_backward, 32) X(silu_gradient, 16)              \
     X(gelu_gradient, 16) X(gelu_tanh_backward, 16) X(leaky_relu_gradient, 32) X(elu_gradient, 16)         \
     X(softplus_gradient, 16) X(log_sigmoid_gradient, 16) X(hardtanh_gradient, 32)                        \

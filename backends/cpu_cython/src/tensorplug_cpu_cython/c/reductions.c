@@ -8,7 +8,7 @@
 #include "extremes.h"
 #include "parallel.h"
 
-enum { LANES = 32, RUN = 4096, WIDTH = 256, FEW = 16, NARROW = 32 };
+enum { LANES = 32, RUN = 4096, WIDTH = 256, FEW = 16, NARROW = 32, SOME = 16, BESIDE = 16 };
 
 typedef uint8_t byte_vector __attribute__((vector_size(VECTOR), aligned(1), may_alias));
 typedef float float_part __attribute__((vector_size(VECTOR / 2), aligned(4), may_alias));
@@ -200,6 +200,10 @@ static inline int is_short(const tp_reduction *s, ptrdiff_t count, ptrdiff_t siz
                     const ptrdiff_t stop = end - k < WIDTH ? end : k + WIDTH;                          \
                     LONG some[WIDTH];                                                                  \
                     name##_part(in, some, &s, k, stop, 0, s.reduced[0]);                               \
+                    if (s.divisor == 1) { /* to divide whole numbers takes longer than to add some */  \
+                        for (ptrdiff_t j = k; j < stop; j++) result[j] = (R)some[j - k];               \
+                        continue;                                                                      \
+                    }                                                                                  \
                     for (ptrdiff_t j = k; j < stop; j++) result[j] = (R)(some[j - k] / (LONG)s.divisor); \
                 }                                                                                      \
             });                                                                                        \
@@ -235,15 +239,69 @@ static inline int is_short(const tp_reduction *s, ptrdiff_t count, ptrdiff_t siz
         }                                                                                              \
     }
 
+/* Sums of rows that are a few vectors long. To fold a vector's lanes takes as long as to add up such a row, so it is done
+   for several rows beside each other, by vectors of half as many lanes each time. Longer vectors have more to fold. */
+enum { ROW_VECTOR = VECTOR < 32 ? VECTOR : 32 };
+
+#define FOLD_ROWS(T, bytes)                                                                            \
+    if (ROW_VECTOR > (bytes) && (bytes) > (int)sizeof(T)) {                                            \
+        typedef T half_ __attribute__((vector_size(bytes), aligned(sizeof(T)), may_alias));            \
+        for (int j = 0; j < BESIDE; j++)                                                               \
+            *(half_ *)lanes[j] += *(const half_ *)(lanes[j] + (bytes) / sizeof(T));                    \
+    }
+
+#define SUMS_OF_ROWS(name, T, MASK, LONG)                                                              \
+    static void name##_of_rows(const char *in, T *out, const tp_reduction *s, ptrdiff_t begin, ptrdiff_t end) { \
+        enum { PER = ROW_VECTOR / sizeof(T) };                                                         \
+        typedef T part __attribute__((vector_size(ROW_VECTOR), aligned(sizeof(T)), may_alias));        \
+        typedef MASK part_mask __attribute__((vector_size(ROW_VECTOR), aligned(sizeof(T)), may_alias)); \
+        const ptrdiff_t n = s->reduced[1], k1 = s->kept[1], rest = n % PER;                            \
+        ptrdiff_t slow = begin / k1, fast = begin % k1;                                                \
+        MASK places[PER];                                                                              \
+        for (int l = 0; l < PER; l++) places[l] = l >= PER - rest ? -1 : 0;                            \
+        const part_mask last = *(const part_mask *)places; /* those that no other vector has */        \
+        T lanes[BESIDE][PER];                                                                          \
+        memset(lanes, 0, sizeof lanes);                                                                \
+        for (ptrdiff_t k = begin; k < end; k += BESIDE) {                                              \
+            const ptrdiff_t width = end - k < BESIDE ? end - k : BESIDE;                               \
+            for (ptrdiff_t j = 0; j < width; j++) {                                                    \
+                const T *x = (const T *)(in + slow * s->kept_strides[0] + fast * s->kept_strides[1]);  \
+                part total = (part)(*(const part_mask *)(x + n - PER) & last);                         \
+                for (ptrdiff_t i = 0; i + PER <= n; i += PER) total += *(const part *)(x + i);         \
+                *(part *)lanes[j] = total;                                                             \
+                if (++fast == k1) { fast = 0; slow++; }                                                \
+            }                                                                                          \
+            FOLD_ROWS(T, 16)                                                                           \
+            FOLD_ROWS(T, 8)                                                                            \
+            for (ptrdiff_t j = 0; j < width; j++) {                                                    \
+                const LONG total = (LONG)lanes[j][0] + (LONG)lanes[j][1];                              \
+                out[k + j] = (T)(s->divisor == 1 ? total : total / (LONG)s->divisor);                  \
+            }                                                                                          \
+        }                                                                                              \
+    }                                                                                                  \
+    static void name##_or_rows(const char *in, char *out, const tp_reduction *s, char *partial, int threads) { \
+        enum { PER = ROW_VECTOR / sizeof(T) };                                                         \
+        const ptrdiff_t kept = s->kept[0] * s->kept[1], n = s->reduced[1];                             \
+        const int are_rows = s->reduced[0] == 1 && s->reduced_strides[1] == sizeof(T);                 \
+        if (!are_rows || kept < BESIDE * threads || n < PER || n > SOME * PER) {                       \
+            name(in, out, s, partial, threads);                                                        \
+            return;                                                                                    \
+        }                                                                                              \
+        TP_PARALLEL(kept, threads, begin, end, { name##_of_rows(in, (T *)out, s, begin, end); });      \
+    }
+
 SUM_ROW_OF(sum_F32, float, double)
 COLUMNS_OF(sum_F32, float, float, double, SUM_OF, AS_IT_IS)
 REDUCTION(sum_F32, float, float, double, 0, SUM_OF)
+SUMS_OF_ROWS(sum_F32, float, int32_t, double)
 SUM_ROW_OF(sum_F64, double, double)
 COLUMNS_OF(sum_F64, double, double, double, SUM_OF, AS_IT_IS)
 REDUCTION(sum_F64, double, double, double, 0, SUM_OF)
+SUMS_OF_ROWS(sum_F64, double, int64_t, double)
 SUM_ROW_OF(sum_I64, int64_t, int64_t)
 COLUMNS_OF(sum_I64, int64_t, int64_t, int64_t, SUM_OF, AS_IT_IS)
 REDUCTION(sum_I64, int64_t, int64_t, int64_t, 0, SUM_OF)
+SUMS_OF_ROWS(sum_I64, int64_t, int64_t, int64_t)
 LOOPS_OF(nansum_F32, float, float, double, 0, SUM_OF, OR_ZERO)
 REDUCTION_TO(nansum_F32, float, float, float, double, 0, SUM_OF, OR_ZERO)
 LOOPS_OF(nansum_F64, double, double, double, 0, SUM_OF, OR_ZERO)
@@ -321,11 +379,40 @@ BOTH(I64, int64_t)
 BOTH(I32, int32_t)
 BOTH(U8, uint8_t)
 
+/* Vectors run over the results where a row, or what follows a place, is shorter than a vector; a block of results
+   takes elements of the same distances each time. */
+enum { SHORT_ROW = 16, NEAR = 4096 };
+
 /* The extreme first, which is vectorised, and then where it is. */
 #define ARG(name, T, extreme, neutral, of)                                                             \
+    static void name##_of_short(const T *x, int64_t *out, ptrdiff_t n, ptrdiff_t after, ptrdiff_t begin, ptrdiff_t end) { \
+        const ptrdiff_t rows = WIDTH / after;                                                          \
+        int32_t apart[WIDTH], at[WIDTH];                                                               \
+        T best[WIDTH];                                                                                 \
+        for (ptrdiff_t j = 0; j < rows * after; j++) apart[j] = (int32_t)(j / after * n * after + j % after); \
+        for (ptrdiff_t k = begin; k < end; k += rows) {                                                \
+            const ptrdiff_t width = (end - k < rows ? end - k : rows) * after;                         \
+            const T *from = x + k * n * after;                                                         \
+            for (ptrdiff_t j = 0; j < width; j++) { best[j] = from[apart[j]]; at[j] = 0; }             \
+            for (int32_t i = 1; i < n; i++) {                                                          \
+                const T *row = from + i * after;                                                       \
+                for (ptrdiff_t j = 0; j < width; j++) {                                                \
+                    const T y = row[apart[j]];                                                         \
+                    const int better = of(best[j], y) & (best[j] == best[j]);                          \
+                    best[j] = better ? y : best[j];                                                    \
+                    at[j] = better ? i : at[j];                                                        \
+                }                                                                                      \
+            }                                                                                          \
+            for (ptrdiff_t j = 0; j < width; j++) out[k * after + j] = at[j];                          \
+        }                                                                                              \
+    }                                                                                                  \
     static void name(const char *in, int64_t *out, ptrdiff_t before, ptrdiff_t n, ptrdiff_t after,     \
                      int threads) {                                                                    \
         const T *x = (const T *)in;                                                                    \
+        if (before > 1 && after < SHORT_ROW && n < (after == 1 ? SHORT_ROW : NEAR)) {                  \
+            TP_PARALLEL(before, threads, begin, end, { name##_of_short(x, out, n, after, begin, end); }); \
+            return;                                                                                    \
+        }                                                                                              \
         if (after == 1) {                                                                              \
             TP_PARALLEL(before, threads, begin, end, {                                                 \
                 for (ptrdiff_t k = begin; k < end; k++) {                                              \
@@ -384,7 +471,7 @@ ARG(argmin_I32, int32_t, min_I32, 0, SMALLER)
 
 const tp_reductions LEVEL(tp_reductions_table) = {
     .reduce = {
-        [TP_SUM] = {[TP_F32] = sum_F32, [TP_F64] = sum_F64, [TP_I64] = sum_I64},
+        [TP_SUM] = {[TP_F32] = sum_F32_or_rows, [TP_F64] = sum_F64_or_rows, [TP_I64] = sum_I64_or_rows},
         [TP_NANSUM] = {[TP_F32] = nansum_F32, [TP_F64] = nansum_F64},
         [TP_FILLED] = {[TP_F32] = filled_F32, [TP_F64] = filled_F64, [TP_I64] = filled_I64, [TP_BOOL] = count_BOOL},
         [TP_NUMBERS] = {[TP_F32] = numbers_F32, [TP_F64] = numbers_F64},

@@ -40,7 +40,7 @@ void tp_iteration_sort(tp_iteration *w) {
 }
 
 void tp_iteration_lay_out(tp_iteration *w, int k, ptrdiff_t itemsize) {
-    ptrdiff_t stride = itemsize;
+    ptrdiff_t stride = w->itemsize[k] = itemsize;
     for (int i = 0; i < w->dims; i++) {
         w->strides[k][i] = stride;
         stride *= w->shape[i];
@@ -137,6 +137,24 @@ static void tiles(const tp_iteration *w, char *const *data, tp_loop loop, const 
     }
 }
 
+/* Rows of few elements: go along the columns, for a short row costs its call, and through some rows at a time, so that
+   the caches hold what is next to what was used. */
+enum { SOME_ROWS = 256 };
+
+static void short_rows(const tp_iteration *w, char *const *data, tp_loop loop, const double *p, ptrdiff_t begin,
+                       ptrdiff_t end) {
+    char *column[TP_OPERANDS];
+    ptrdiff_t strides[TP_OPERANDS];
+    for (int k = 0; k < w->operands; k++) strides[k] = w->strides[k][1];
+    for (ptrdiff_t start = begin; start < end; start += SOME_ROWS) {
+        const ptrdiff_t count = end - start < SOME_ROWS ? end - start : SOME_ROWS;
+        for (ptrdiff_t i = 0; i < w->shape[0]; i++) {
+            for (int k = 0; k < w->operands; k++) column[k] = data[k] + start * strides[k] + i * w->strides[k][0];
+            loop(column, strides, count, p);
+        }
+    }
+}
+
 void tp_iteration_run(const tp_iteration *iteration, char *const *data, tp_loop loop, const double *p, int threads) {
     ptrdiff_t total = 1;
     for (int i = 0; i < iteration->dims; i++) total *= iteration->shape[i];
@@ -146,16 +164,20 @@ void tp_iteration_run(const tp_iteration *iteration, char *const *data, tp_loop 
         loop(data, none, 1, p);
         return;
     }
+    if (tp_iteration_run_blocks(iteration, data, loop, p, threads)) return;
     if (is_transposed(iteration)) {
         const ptrdiff_t down = (iteration->shape[1] + TILE_ROWS - 1) / TILE_ROWS;
         const ptrdiff_t count = total / iteration->shape[0] / iteration->shape[1] * down;
         TP_PARALLEL(count, threads, begin, end, { tiles(iteration, data, loop, p, begin, end); });
         return;
     }
+    if (iteration->dims == 2 && iteration->shape[0] < 8 && iteration->shape[1] >= 32) {
+        TP_PARALLEL(iteration->shape[1], threads, begin, end, { short_rows(iteration, data, loop, p, begin, end); });
+        return;
+    }
     tp_iteration turned;
     const tp_iteration *w = iteration;
-    /* A short row costs its call: rather take longer steps. */
-    if (iteration->dims > 1 && iteration->shape[0] < 8 && iteration->shape[1] >= 32) {
+    if (iteration->dims > 2 && iteration->shape[0] < 8 && iteration->shape[1] >= 32) {
         turned = *iteration;
         turned.shape[0] = iteration->shape[1];
         turned.shape[1] = iteration->shape[0];

@@ -8,8 +8,10 @@ enum { TP_OPERANDS = 4, TP_DIMS = 64 };
 
 typedef struct {
     int dims, operands;
+    int copies; /* whether the loop writes its only input as it is */
     ptrdiff_t shape[TP_DIMS];
     ptrdiff_t strides[TP_OPERANDS][TP_DIMS]; /* in bytes; 0 where an operand is broadcast */
+    ptrdiff_t itemsize[TP_OPERANDS];         /* where there is more than one dimension */
     int axis[TP_DIMS];                       /* which dimension of the caller's each one is */
 } tp_iteration;
 
@@ -21,6 +23,10 @@ void tp_iteration_lay_out(tp_iteration *iteration, int k, ptrdiff_t itemsize);
 
 /* Merge dimensions that lie behind each other in all operands. */
 void tp_iteration_merge(tp_iteration *iteration);
+
+/* Run over blocks of short rows at once; return 0 for an iteration that has none, or is better run otherwise. */
+int tp_iteration_run_blocks(const tp_iteration *iteration, char *const *data, tp_loop loop, const double *parameters,
+                            int threads);
 
 void tp_iteration_run(const tp_iteration *iteration, char *const *data, tp_loop loop, const double *parameters, int threads);
 

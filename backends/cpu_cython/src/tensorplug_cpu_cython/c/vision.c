@@ -13,6 +13,13 @@
 /* Positions are worked on in blocks, so that vectors run over them; each has up to 4 elements along a dimension. */
 enum { WIDTH = 64, ALONG = 4, TAPS = 16 };
 
+/* Whether places of the samples that a block may be of can be told from its first one on. Many samples of few positions
+   would else leave most of each block empty. */
+static inline int together(const tp_sampling *s, size_t index) {
+    const double reach = (double)WIDTH * s->channels * s->sizes[0] * s->sizes[1] * s->sizes[2];
+    return index > sizeof(int32_t) || reach < INT32_MAX;
+}
+
 #define JOINED(type) type##_vector
 #define VECTOR_OF(type) JOINED(type)
 

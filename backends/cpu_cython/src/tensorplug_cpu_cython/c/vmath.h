@@ -20,12 +20,20 @@
 typedef union { float f; int32_t i; uint32_t u; } bits32;
 typedef union { double f; int64_t i; uint64_t u; } bits64;
 
-INLINE float power_of_two_F32(int32_t n) { bits32 b = {.u = ((uint32_t)n + 127u) << 23}; return b.f; }
+/* From here on `power` is n << 23, which moves the exponent of a float by n. */
+INLINE float power_of_two_F32(uint32_t power) { bits32 b = {.u = power + 0x3f800000u}; return b.f; }
 INLINE double power_of_two_F64(int64_t n) { bits64 b = {.u = ((uint64_t)n + 1023u) << 52}; return b.f; }
 
 /* Adding 1.5 * 2^52 leaves a whole number in the low bits: there is no vector conversion before AVX-512. */
 #define WHOLE 0x1.8p52
 INLINE int64_t whole_F64(double shifted) { bits64 b = {.f = shifted}, w = {.f = WHOLE}; return (int64_t)(b.u - w.u); }
+/* Half a float's bits do for what is below 2^22; the shift drops those of the number that was added. */
+#define WHOLE_F32 0x1.8p23f
+INLINE float rounded_F32(float x, uint32_t *power) {
+    bits32 shifted = {.f = x + WHOLE_F32};
+    *power = shifted.u << 23;
+    return shifted.f - WHOLE_F32;
+}
 
 /* r + r^2 q(r) = exp(r) - 1 for |r| <= ln(2) / 2. */
 INLINE float reduced_expm1_F32(float r) {
@@ -53,19 +61,19 @@ INLINE double reduced_expm1_F64(double r) {
 }
 
 /* Return r of x = n ln(2) + r, |r| <= ln(2) / 2. */
-INLINE float exp_remainder_F32(float x, float *n) {
-    *n = rintf(x * 1.44269504f);
-    return (x - *n * 0.693359375f) - *n * -2.12194440e-4f;
+INLINE float exp_remainder_F32(float x, uint32_t *power) {
+    const float n = rounded_F32(x * 1.44269504f, power);
+    return (x - n * 0.693359375f) - n * -2.12194440e-4f;
 }
 INLINE double exp_remainder_F64(double x, double *shifted) {
     *shifted = x * 0x1.71547652b82fep0 + WHOLE;
     const double n = *shifted - WHOLE;
     return (x - n * 0x1.62e42fee00000p-1) - n * 0x1.a39ef35793c76p-33;
 }
-/* Times 2^k, of which half may be more than there is, or less. */
-INLINE float times_power_of_two_F32(float p, int32_t k) {
-    int32_t half = k >> 1;
-    return p * power_of_two_F32(half) * power_of_two_F32(k - half);
+/* Times 2^n, which may be more than there is, or less, where half of n is not. */
+INLINE float times_power_of_two_F32(float p, uint32_t power) {
+    const uint32_t half = (uint32_t)((int32_t)power >> 24) << 23;
+    return p * power_of_two_F32(half) * power_of_two_F32(power - half);
 }
 
 /* An arithmetic shift of 64 bits is scalar before AVX-512: halve with an offset. */
@@ -75,10 +83,11 @@ INLINE double times_power_of_two_F64(double p, int64_t k) {
 }
 
 INLINE float m_exp_F32(float x) {
-    float c = x < -104.0f ? -104.0f : x, n;
+    float c = x < -104.0f ? -104.0f : x;
     c = c > 89.0f ? 89.0f : c;
-    float r = exp_remainder_F32(c, &n);
-    return times_power_of_two_F32(1.0f + reduced_expm1_F32(r), (int32_t)n);
+    uint32_t power;
+    float r = exp_remainder_F32(c, &power);
+    return times_power_of_two_F32(1.0f + reduced_expm1_F32(r), power);
 }
 
 INLINE double m_exp_F64(double x) {
@@ -91,10 +100,11 @@ INLINE double m_exp_F64(double x) {
 INLINE float m_expm1_F32(float x) {
     float c = x < -20.0f ? -20.0f : x;
     c = c > 89.0f ? 89.0f : c;
-    float n, r = exp_remainder_F32(c, &n);
-    float s = power_of_two_F32((int32_t)(n - 1.0f));
+    uint32_t power;
+    float r = exp_remainder_F32(c, &power);
+    float s = power_of_two_F32(power - (1u << 23));
     float y = 2.0f * (s * reduced_expm1_F32(r) + (s - 0.5f));
-    y = n == 0.0f ? reduced_expm1_F32(r) : y;
+    y = power == 0 ? reduced_expm1_F32(r) : y;
     return x == 0.0f ? x : y;
 }
 
@@ -197,8 +207,8 @@ LOG1P(F64, double)
 INLINE float m_tanh_F32(float x) {
     float c = 2.0f * fabsf(x);
     c = c > 20.0f ? 20.0f : c;
-    float n, r = exp_remainder_F32(c, &n);
-    float s = power_of_two_F32((int32_t)n);
+    uint32_t power;
+    float r = exp_remainder_F32(c, &power), s = power_of_two_F32(power);
     float m = s * reduced_expm1_F32(r) + (s - 1.0f);
     return copysignf(m / (m + 2.0f), x);
 }
@@ -214,10 +224,9 @@ INLINE double m_tanh_F64(double x) {
 INLINE float m_sigmoid_F32(float x) {
     float c = -x < -20.0f ? -20.0f : -x;
     c = c > 105.0f ? 105.0f : c;
-    float n, r = exp_remainder_F32(c, &n);
-    bits32 b = {.f = 0x1p-24f + 0x1p-24f * reduced_expm1_F32(r)};
-    b.u += (uint32_t)(int32_t)n << 23;
-    return 0x1p-24f / (0x1p-24f + b.f);
+    uint32_t power;
+    float r = exp_remainder_F32(c, &power), s = power_of_two_F32(power - (24u << 23));
+    return 0x1p-24f / (0x1p-24f + (s + s * reduced_expm1_F32(r)));
 }
 INLINE double m_sigmoid_F64(double x) { return 1.0 / (1.0 + m_exp_F64(-x)); }
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.plugin import KernelTable, dtype_named
+from tensorplug.plugin import DType, KernelTable, dtype_named
 
 from .. import convolution_depthwise
 from ..below import below
+from ..halves import HALVES, in_single
 from ..library import onednn
 
 _CONVOLUTIONS = ("convolution", "convolution_input", "convolution_weight")
@@ -16,18 +17,20 @@ _CONVOLUTIONS = ("convolution", "convolution_input", "convolution_weight")
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     single = [dtype_named("float32")]
-    half = [dtype_named("bfloat16")]
+    own: list[DType] = []
     if onednn is None:
-        for name in _CONVOLUTIONS:
-            table.add(name, _by_channel(name), dtypes=single)
-        return
-    from .. import convolution
+        kernels = {name: _by_channel(name) for name in _CONVOLUTIONS}
+    else:
+        from .. import convolution
 
-    for name in _CONVOLUTIONS:
-        onednn.fallbacks[name] = below(name)
-        table.add(name, getattr(convolution, name), dtypes=single)
-        if onednn.has_bf16:
-            table.add(name, getattr(onednn, name), dtypes=half)
+        kernels = {name: getattr(convolution, name) for name in _CONVOLUTIONS}
+        own = [dtype_named("bfloat16")] if onednn.has_bf16 else own
+        for name in _CONVOLUTIONS:
+            onednn.fallbacks[name] = below(name)
+            table.add(name, getattr(onednn, name), dtypes=own)
+    for name, kernel in kernels.items():
+        table.add(name, kernel, dtypes=single)
+        table.add(name, in_single(kernel), dtypes=[d for d in HALVES if d not in own])
 
 
 def _by_channel(name: str) -> Any:

@@ -9,13 +9,13 @@ import numpy as np
 from tensorplug.plugin import KernelTable
 
 from .. import distances
-from .._dtypes import SINGLE_AND_DOUBLE
+from ..halves import add_floats
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for function in (minkowski_dist, minkowski_dist_backward, pdist, pdist_backward):
-        table.add(function.__name__, function, dtypes=SINGLE_AND_DOUBLE)
+        add_floats(table, function.__name__, function)
 
 
 def minkowski_dist(x1: Any, x2: Any, p: float) -> Any:

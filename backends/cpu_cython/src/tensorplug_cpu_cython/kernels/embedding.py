@@ -11,12 +11,14 @@ from tensorplug.plugin import ALL_DTYPES, KernelTable, dtype_named
 from .. import creation, embedding as bags, indexing
 from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
 from ..below import below
+from ..halves import add_floats
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    for name in ("embedding_bag", "embedding_bag_backward", "embedding_renorm"):
-        table.add(name, getattr(bags, name), dtypes=SINGLE_AND_DOUBLE)
+    for name in ("embedding_bag", "embedding_bag_backward"):
+        add_floats(table, name, getattr(bags, name))
+    table.add("embedding_renorm", bags.embedding_renorm, dtypes=SINGLE_AND_DOUBLE)
     one_hot_below = below("one_hot")
 
     @table.kernel(dtypes=ALL_DTYPES)

@@ -7,6 +7,7 @@ from typing import Any
 from tensorplug.plugin import KernelTable, dtype_named
 
 from .. import pointwise
+from ..halves import in_single
 from ..library import onednn
 
 
@@ -16,7 +17,11 @@ def build(table: KernelTable) -> None:
         return
     from .. import matmul
 
-    for linear, dtype in ((matmul.linear, "float32"), (matmul.half_linear, "bfloat16")):
+    for dtype, linear in (
+        ("float32", matmul.linear),
+        ("bfloat16", matmul.half_linear),
+        ("float16", in_single(matmul.linear)),
+    ):
         table.add("linear", linear, dtypes=[dtype_named(dtype)])
         table.add("linear_activation", _activated(linear), dtypes=[dtype_named(dtype)])
 

@@ -10,8 +10,9 @@ import numpy as np
 from tensorplug.plugin import KernelTable, Shape
 
 from .. import losses, losses_ctc, losses_margin
-from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
+from .._dtypes import FLOATS
 from ..below import below
+from ..halves import add_floats
 from ..pointwise_fused import Fused
 from ..reductions import SUM, Reduction
 
@@ -34,7 +35,7 @@ def build(table: KernelTable) -> None:
         ctc_loss,
         ctc_loss_backward,
     ):
-        table.add(function.__name__, function, dtypes=SINGLE_AND_DOUBLE)
+        add_floats(table, function.__name__, function)
 
 
 _MEANS = {

@@ -9,6 +9,7 @@ from tensorplug.plugin import KernelTable, dtype_named
 from .. import matmul_products
 from .._dtypes import FLOATS, NUMBERED
 from ..below import below
+from ..halves import HALVES, in_single
 from ..library import onednn
 
 
@@ -31,5 +32,7 @@ def build(table: KernelTable) -> None:
 
         table.add("matmul", matmul.matmul, dtypes=[dtype_named("float32")])
         table.add("matmul", matmul.half_matmul, dtypes=[dtype_named("bfloat16")])
+        table.add("matmul", in_single(matmul.matmul), dtypes=[dtype_named("float16")])
     else:
         table.add("matmul", floats, dtypes=[dtype_named("float32")])
+        table.add("matmul", in_single(floats), dtypes=HALVES)

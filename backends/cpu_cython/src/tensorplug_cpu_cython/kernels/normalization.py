@@ -11,7 +11,8 @@ import numpy as np
 from tensorplug.plugin import KernelTable, Shape
 
 from .. import normalization_batch, normalization_layer, normalization_response
-from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
+from .._dtypes import FLOATS
+from ..halves import add_floats
 
 WIDE = [dtype for dtype in FLOATS if dtype.itemsize > 2]
 
@@ -32,7 +33,8 @@ def build(table: KernelTable) -> None:
     ):
         table.add(function.__name__, function, dtypes=FLOATS)
     for name in ("local_response_norm", "local_response_norm_backward"):
-        table.add(name, getattr(normalization_response, name), dtypes=SINGLE_AND_DOUBLE)
+        add_floats(table, name, getattr(normalization_response, name))
+    table.add("row_statistics", normalization_layer.row_statistics, dtypes=FLOATS)
     table.add("normalize", normalization_layer.unit_vectors, dtypes=FLOATS)
     table.add("normalize_backward", normalization_layer.unit_vectors_gradient, dtypes=FLOATS)
     table.add("batch_norm_update_stats", normalization_layer.update_statistics, dtypes=WIDE)

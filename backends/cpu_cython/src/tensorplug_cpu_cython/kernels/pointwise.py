@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import KernelTable
+from tensorplug.plugin import KernelTable, dtype_named
 
 from .. import pointwise, sorting_search
 from .._dtypes import FLOATS, NUMBERED, SINGLE_AND_DOUBLE
@@ -35,5 +35,6 @@ def build(table: KernelTable) -> None:
                 table.add(name, divide.call, dtypes=whole, out=True)
                 dtypes = list(FLOATS)
             table.add(_OPS.get(name, name), kernel.call, dtypes=dtypes, out=True)
-    table.add("is_within", sorting_search.is_within, dtypes=SINGLE_AND_DOUBLE)
+    within = (*SINGLE_AND_DOUBLE, dtype_named("int32"))
+    table.add("is_within", sorting_search.is_within, dtypes=within)
     table.add("relu_backward", pointwise.Binary("relu_gradient").call, dtypes=FLOATS)

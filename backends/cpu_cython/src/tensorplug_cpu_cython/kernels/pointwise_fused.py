@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorplug.plugin import KernelTable, dtype_named
 
-from .._dtypes import FLOATS, NATIVES, NUMBERED
+from .._dtypes import FLOATS, NATIVES, NUMBERED, SINGLE_AND_DOUBLE
 from ..pointwise_fused import Fused
 from ..pointwise_regions import with_loop
 
@@ -27,14 +27,13 @@ def build(table: KernelTable) -> None:
         table.add(name, _of_two(name), dtypes=FLOATS, out=True)
     for name in ("frac", "isinf", "isfinite"):
         table.add(name, _of_one(name), dtypes=FLOATS, out=True)
-    for op, name in (("sinc", "sinc"), ("special_entr", "entr"), ("special_ndtr", "ndtr")):
-        table.add(op, _of_one(name), dtypes=FLOATS)
-    for op, name in (
-        ("logaddexp2", "logaddexp2"),
-        ("xlogy", "xlogy"),
-        ("special_xlog1py", "xlog1py"),
-    ):
-        table.add(op, _of_two_or_a_number(name), dtypes=FLOATS)
+    # Of half precision torch rounds the steps of these, as their bodies do.
+    for op, name in (("sinc", "sinc"), ("special_entr", "entr")):
+        table.add(op, _of_one(name), dtypes=SINGLE_AND_DOUBLE)
+    for op, name in (("xlogy", "xlogy"), ("special_xlog1py", "xlog1py")):
+        table.add(op, _of_two_or_a_number(name), dtypes=SINGLE_AND_DOUBLE)
+    table.add("special_ndtr", _of_one("ndtr"), dtypes=FLOATS)
+    table.add("logaddexp2", _of_two_or_a_number("logaddexp2"), dtypes=FLOATS)
     scaled, nearer = Fused("add_scaled").call, Fused("lerp").call
     interpolated = Fused("lerp_tensor").call
     product, quotient = Fused("addcmul").call, Fused("addcdiv").call
@@ -118,7 +117,7 @@ def build(table: KernelTable) -> None:
             ),
         )
 
-    @table.kernel("logit", dtypes=FLOATS, out=True)
+    @table.kernel("logit", dtypes=SINGLE_AND_DOUBLE, out=True)
     def logit(input: Any, eps: float | None, out: Any = None) -> Any:
         return logit_of((input,), _ENDLESS if eps is None else (eps, 1 - eps), out)
 

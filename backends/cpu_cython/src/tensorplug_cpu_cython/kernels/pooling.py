@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from tensorplug.plugin import KernelTable
+from tensorplug.plugin import KernelTable, Shape
 
-from .. import pooling_adaptive, pooling_average, pooling_max
-from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
+from .. import indexing_gather, pooling_adaptive, pooling_average, pooling_max
+from .._dtypes import FLOATS
+from ..below import below
+from ..halves import add_floats
 
 
 def build(table: KernelTable) -> None:
@@ -27,8 +30,8 @@ def build(table: KernelTable) -> None:
         return both(input, output_size)[0]
 
     for count in (1, 2, 3):
-        table.add(f"adaptive_max_pool{count}d", values, dtypes=SINGLE_AND_DOUBLE)
-        table.add(f"adaptive_max_pool{count}d_with_indices", both, dtypes=SINGLE_AND_DOUBLE)
+        add_floats(table, f"adaptive_max_pool{count}d", values)
+        add_floats(table, f"adaptive_max_pool{count}d_with_indices", both)
     fractional = pooling_adaptive.fractional_max_pool
 
     def at_random_steps(
@@ -38,5 +41,19 @@ def build(table: KernelTable) -> None:
 
     for count in (2, 3):
         name = f"fractional_max_pool{count}d"
-        table.add(name, at_random_steps, dtypes=SINGLE_AND_DOUBLE)
-        table.add(f"{name}_with_indices", fractional, dtypes=SINGLE_AND_DOUBLE)
+        add_floats(table, name, at_random_steps)
+        add_floats(table, f"{name}_with_indices", fractional)
+
+    scatter = below("scatter")
+
+    def unpooled(input: Any, indices: Any, *sizes: Shape) -> Any:
+        planes, size = input.shape[:2], sizes[-1]
+        flat = indexing_gather.zeros((*planes, math.prod(size)), input.dtype)
+        each = (*planes, math.prod(input.shape[2:]))
+        places, values = indices.reshape(each), input.reshape(each)
+        return indexing_gather.scatter(flat, 2, places, values, scatter, flat).reshape(
+            *planes, *size
+        )
+
+    for count in (1, 2, 3):
+        table.add(f"max_unpool{count}d", unpooled, dtypes=FLOATS)

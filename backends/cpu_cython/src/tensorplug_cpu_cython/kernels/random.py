@@ -15,6 +15,10 @@ def build(table: KernelTable) -> None:
     words = (dtype_named("int64"),)
     table.add("uniform_of_words", random.uniform_kernel(below("uniform_of_words")), dtypes=words)
     table.add("normal_of_words", random.normal_kernel(below("normal_of_words")), dtypes=words)
+    table.add("permutation_new", random.permutation_new, dtypes=words)
+    wide = [dtype for dtype in FLOATS if dtype.itemsize > 2]
+    for function in (random.poisson_new, random.multinomial_new, random.fewest_positive):
+        table.add(function.__name__, function, dtypes=wide)
     for number, dtype in enumerate(NUMBERED):
         only = (dtype,)
         if dtype in FLOATS:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import KernelTable, dtype_named
+from tensorplug.plugin import KernelTable
 
 from .. import rnn
 from ..allocator import empty
+from ..halves import add_floats
 from ..library import onednn
 
 Array = np.ndarray[Any, Any]
@@ -18,12 +19,11 @@ Array = np.ndarray[Any, Any]
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    dtypes = [dtype_named("float32"), dtype_named("float64")]
     for name in ("lstm_cell", "gru_cell"):
-        table.add(name, getattr(rnn, name), dtypes=dtypes)
-        table.add(f"{name}_backward", getattr(rnn, f"{name}_gradient"), dtypes=dtypes)
+        add_floats(table, name, getattr(rnn, name))
+        add_floats(table, f"{name}_backward", getattr(rnn, f"{name}_gradient"))
     for kernel in (lstm_layer, lstm_layer_backward, gru_layer, gru_layer_backward):
-        table.add(kernel.__name__, kernel, dtypes=dtypes)
+        add_floats(table, kernel.__name__, kernel)
 
 
 def _multiply(a: Array, b: Array, out: Array, bias: Array | None = None) -> None:

@@ -30,6 +30,7 @@ def build(table: KernelTable) -> None:
     table.add("sort", sorting.sort, dtypes=NUMBERED)
     table.add("topk", sorting.top, dtypes=NUMBERED)
     table.add("nonzero", sorting_select.nonzero)
+    table.add("nonzero_static", sorting_select.nonzero_static)
     table.add("kthvalue", sorting_select.kth, dtypes=NUMBERED)
     table.add("median_all", sorting_select.median_of_all, dtypes=NUMBERED)
     floats = [d for d in FLOATS if d.itemsize > 2]

@@ -8,15 +8,15 @@ from typing import Any
 from tensorplug.plugin import KernelTable, Shape
 
 from .. import pooling_average, upsampling
-from .._dtypes import SINGLE_AND_DOUBLE
+from ..halves import add_floats
 
 Factors = tuple[float, ...]
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    table.add("interpolate", interpolate, dtypes=SINGLE_AND_DOUBLE)
-    table.add("interpolate_backward", interpolate_backward, dtypes=SINGLE_AND_DOUBLE)
+    add_floats(table, "interpolate", interpolate)
+    add_floats(table, "interpolate_backward", interpolate_backward)
 
 
 def interpolate(

@@ -9,16 +9,17 @@ from tensorplug.plugin import KernelTable
 
 from .. import pointwise, vision
 from .._dtypes import NUMBERED, SINGLE_AND_DOUBLE
+from ..halves import add_floats
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for function in (pixel_shuffle, pixel_unshuffle, channel_shuffle):
         table.add(function.__name__, function, dtypes=NUMBERED)
-    table.add("grid_sample", vision.grid_sample, dtypes=SINGLE_AND_DOUBLE)
-    table.add("grid_sampler_backward", vision.grid_sampler_backward, dtypes=SINGLE_AND_DOUBLE)
+    add_floats(table, "grid_sample", vision.grid_sample)
+    add_floats(table, "grid_sampler_backward", vision.grid_sampler_backward)
+    add_floats(table, "col2im", vision.col2im)
     table.add("im2col", vision.im2col, dtypes=SINGLE_AND_DOUBLE)
-    table.add("col2im", vision.col2im, dtypes=SINGLE_AND_DOUBLE)
 
 
 def pixel_shuffle(input: Any, r: int) -> Any:

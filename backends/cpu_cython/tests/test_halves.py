@@ -1,0 +1,59 @@
+"""Half precision has compiled kernels where float32 has them, or there is a reason why not."""
+
+from __future__ import annotations
+
+import pytest
+
+import tensorplug as tp
+import tensorplug.nn
+import tensorplug.optim
+from tensorplug.core.dispatch.registered_ops import all_ops
+
+pytest.importorskip("tensorplug_cpu_cython.onednn", reason="oneDNN is not installed")
+
+#: Why the kernel of another plugin, or the op's body, computes halves.
+OTHERS = {
+    "LAPACK's are not for halves": {
+        "geqrf", "linalg_cholesky_ex", "linalg_det", "linalg_eigh", "linalg_eigvalsh",
+        "linalg_householder_product", "linalg_inv_ex", "linalg_ldl_factor_ex", "linalg_lu_factor_ex",
+        "linalg_lstsq", "linalg_lu_solve", "linalg_qr", "linalg_slogdet", "linalg_solve_ex",
+        "linalg_solve_triangular", "linalg_svd", "linalg_svdvals", "lu_unpack", "matrix_exp", "ormqr",
+    },
+    "their results are no halves": {
+        "complex", "fft_r2c", "grid_counts", "histogram_counts", "view_as_complex",
+    },
+    "rounded after each step, as torch rounds": {
+        "logit", "sinc", "special_entr", "special_xlog1py", "xlogy", "nextafter", "frexp",
+    },
+    "statistics beside images of halves are of float32": {
+        "batch_norm_update_stats", "scaled_dot_product_efficient_attention",
+        "scaled_dot_product_efficient_attention_backward",
+    },
+    "what calls them converts halves first": {"fewest_positive", "multinomial_new", "poisson_new"},
+    "optimizers step what is of float32": {
+        "optim.adagrad_step", "optim.adam_step", "optim.rmsprop_step", "optim.sgd_step",
+    },
+    "not hot in halves": {
+        "as_strided_backward", "embedding_renorm", "igamma", "igammac", "im2col", "is_within", "isin",
+        "linspace_new", "mode", "nanmean", "nanquantile", "orthogonal_polynomial", "quantile", "searchsorted",
+        "special_erfcx", "special_log_ndtr", "special_spherical_bessel_j0",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("half", [tp.float16, tp.bfloat16], ids=str)
+def test_halves_have_compiled_kernels(half: tp.dtype) -> None:
+    def compiled(name: str, dtype: tp.dtype) -> bool:
+        kernel = tp.explain(name, dtype=dtype).kernel
+        return kernel is not None and kernel.plugin == "cpu_cython"
+
+    lacking = set()
+    served = 0
+    for op in all_ops():
+        if compiled(op.name, tp.float32):
+            if compiled(op.name, half):
+                served += 1
+            else:
+                lacking.add(op.name)
+    assert lacking == set().union(*OTHERS.values())
+    assert served > 200

@@ -1,0 +1,110 @@
+"""Bessel's and Airy's functions of float, and orthogonal polynomials, against SciPy's of double."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorplug_cpu_cython.special", reason="cpu_cython is not built")
+from scipy import special
+
+from tensorplug_cpu_cython.special import Function, orthogonal_polynomial_kernel
+
+UNIT = 2.0**-24
+POLYNOMIALS = {
+    "chebyshev_t": special.eval_chebyt,
+    "chebyshev_u": special.eval_chebyu,
+    "hermite_h": special.eval_hermite,
+    "hermite_he": special.eval_hermitenorm,
+    "laguerre_l": special.eval_laguerre,
+    "legendre_p": special.eval_legendre,
+}
+
+
+def exact(name: str, x: Any) -> Any:
+    """Return the values in double."""
+    wide = x.astype(np.float64)
+    return special.airy(wide)[0] if name == "airy" else getattr(special, name)(wide)
+
+
+def points(low: float, high: float) -> Any:
+    return np.random.default_rng(0).uniform(low, high, 50_000).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", ["j0", "j1", "y0", "y1"])
+def test_bessel_functions(name: str) -> None:
+    small, large = points(0, 9), points(7, 1e5)
+    tiny = np.float32(10) ** points(-30, 0)
+    for x in (small, large, tiny, -small, -large) if name[0] == "j" else (small, large, tiny):
+        amplitude = np.hypot(exact("j0", np.abs(x)), exact("y0", np.abs(x)))
+        for given in (x, x[::-2]):
+            expected = exact(name, given)
+            size = np.maximum(amplitude if given is x else amplitude[::-2], np.abs(expected))
+            error = np.abs(Function(name).of_one(given) - expected) / size
+            assert error.max() < 8 * UNIT
+    if name[0] == "j":  # the zeros are exact
+        zeros = special.jn_zeros(int(name[1]), 2).astype(np.float32)
+        np.testing.assert_allclose(Function(name).of_one(zeros), exact(name, zeros), 1e-6)
+
+
+@pytest.mark.parametrize("name", ["k0", "k0e", "k1", "k1e"])
+def test_modified_bessel_functions_of_the_second_kind(name: str) -> None:
+    for x in (points(0, 3), points(1.9, 2.1), points(2, 85), np.float32(10) ** points(-30, 0)):
+        expected = exact(name, x)
+        assert np.max(np.abs(Function(name).of_one(x) - expected) / expected) < 12 * UNIT
+
+
+def test_airy() -> None:
+    for x in (points(-5, 12), points(-300, -5), points(-12000, -300)):
+        expected = exact("airy", x)
+        size = np.abs(expected) if x.max() > 0 else np.abs(x.astype(np.float64)) ** -0.25
+        assert np.max(np.abs(Function("airy").of_one(x) - expected) / size) < 3 * UNIT
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_spherical_bessel_function(dtype: Any) -> None:
+    x = np.concatenate([points(-30, 30), points(-1e8, 1e8)]).astype(dtype)
+    found = Function("spherical_j0").of_one(x)
+    most = 4 * np.finfo(dtype).eps
+    expected = special.spherical_jn(0, np.abs(x.astype(np.float64)))
+    np.testing.assert_allclose(found, expected, most, most)
+
+
+@pytest.mark.parametrize("name", ["j0", "j1", "y0", "y1", "k0", "k0e", "k1", "k1e", "airy"])
+def test_ends(name: str) -> None:
+    """As in double; of the huge the amplitude counts alone."""
+    ends = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0], np.float32)
+    expected = exact(name, ends)
+    if name == "airy":
+        expected[2] = 0  # SciPy has nan
+    np.testing.assert_allclose(Function(name).of_one(ends), expected, 1e-6)
+    huge = np.array([1e7, 1e20, 3e38], np.float32)
+    assert np.all(np.abs(Function(name).of_one(huge)) <= 1.01 * np.sqrt(np.pi / 2 / huge))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("family", POLYNOMIALS)
+def test_orthogonal_polynomials(family: str, dtype: Any) -> None:
+    kernel = orthogonal_polynomial_kernel()
+    generator = np.random.default_rng(0)
+    for count in (1, 15, 127, 129, 1000):
+        x = generator.uniform(-1, 1, count).astype(dtype)
+        n = generator.integers(0, 12, count)
+        expected = POLYNOMIALS[family](n, x.astype(np.float64))
+        most = 100 * np.finfo(dtype).eps * np.max(np.abs(expected))
+        for a, b in ((x, n.astype(dtype)), (x[::-1], n.astype(dtype)[::-1])):
+            found = kernel(a, b, family)
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found if a is x else found[::-1], expected, 0, most)
+        number = kernel(x, 5, family)
+        np.testing.assert_allclose(number, POLYNOMIALS[family](5, x.astype(float)), 0, most * 10)
+
+
+@pytest.mark.parametrize("family", [*POLYNOMIALS, "chebyshev_v", "chebyshev_w"])
+def test_degrees_that_are_none(family: str) -> None:
+    degrees = np.array([-1, 0.9, 1.9, np.nan, np.inf], np.float32)
+    found = orthogonal_polynomial_kernel()(np.full(5, 0.5, np.float32), degrees, family)
+    first = orthogonal_polynomial_kernel()(np.array([0.5], np.float32), 1, family)[0]
+    np.testing.assert_array_equal(found, [0, 1, first, 0, 0])
