@@ -61,9 +61,17 @@ def _implicit_slope(log_value: Any, concentration: Any) -> Any:
 
     slope = (part(a + h) - part(a - h)) / (2 * h)
     found = where(use_low, -slope, slope) * (tail.log() - log_density).exp()
-    # Where F is about x ** a / gamma(a + 1), and might underflow.
-    small = ((a + 1).digamma() - log_x) / a
-    return where(x < 1e-3 * (a + 1).clamp(max=1.0), small, found / x).to(log_value.dtype)
+    return where(x < 1e-3, _slope_of_series(a, x, log_x), found / x).to(log_value.dtype)
+
+
+def _slope_of_series(a: Any, x: Any, log_x: Any) -> Any:
+    """Return that slope where x is small and F might underflow.
+
+    F is x ** a / gamma(a + 1) times the sum of a (-x) ** n / (n! (a + n)), here to x ** 3.
+    """
+    total = 1 - a * x * (1 / (a + 1) - x * (1 / (2 * (a + 2)) - x / (6 * (a + 3))))
+    by_a = -x * (1 / (a + 1) ** 2 - x * (1 / (a + 2) ** 2 - x / (2 * (a + 3) ** 2)))
+    return x.exp() / a * (total * ((a + 1).digamma() - log_x) - by_a)
 
 
 def _widened(concentration: Any) -> Any:

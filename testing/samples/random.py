@@ -293,6 +293,82 @@ def _bernoulli_by_counter(
     return (drawn < chance).astype(np.float64)
 
 
+def _rates(make: Any, dtype: DType) -> Iterator[Sample]:
+    device = Device(make.device)
+    for shape, most in (((17,), 9.0), ((3, 5), 60.0), ((), 4.0), ((), 1e5), ((0, 2), 1.0)):
+        yield Sample(shape, 7, 1 << 64, dtype, device, make(*shape, low=0.0, high=most))
+
+
+def _poisson_number(rate: float, pairs: Iterator[tuple[float, float]]) -> int:
+    """Return one number by inversion, or by transformed rejection (PTRS, Hörmann 1993)."""
+    if rate < 10:
+        draw, _ = next(pairs)
+        chance = below = math.exp(-rate)
+        count = 0
+        while draw >= below:
+            count += 1
+            chance *= rate / count
+            below += chance
+        return count
+    b = 0.931 + 2.53 * math.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    for first, second in pairs:
+        u, v = first - 0.5, 1.0 - second
+        us = 0.5 - abs(u)
+        k = math.floor((2 * a / us + b) * u + rate + 0.43)
+        if us >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2):
+            return k
+        if k < 0 or (us < 0.013 and v > us):
+            continue
+        scale = v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (us * us) + b)
+        if math.log(scale) <= k * math.log(rate) - rate - math.lgamma(k + 1):
+            return k
+    raise AssertionError
+
+
+def _poisson_by_counter(
+    shape: tuple[int, ...], seed: int, offset: int, dtype: DType, device: Any, rates: Any
+) -> Any:
+    flat = np.asarray(rates, np.float64).reshape(-1)
+
+    def pairs(element: int) -> Iterator[tuple[float, float]]:
+        while True:
+            a, b, c, d = map(int, philox((4,), seed, offset + element))
+            yield ((a << 21) + (b >> 11)) * 2.0**-53, ((c << 21) + (d >> 11)) * 2.0**-53
+            element += len(flat)
+
+    numbers = [_poisson_number(float(rate), pairs(n)) for n, rate in enumerate(flat)]
+    return np.array(numbers, np.float64).reshape(shape)
+
+
+def _weights(make: Any, dtype: DType) -> Iterator[Sample]:
+    device = Device(make.device)
+    yield Sample((9,), 3, 1, dtype, device, make(6, low=0.1, high=1.0))
+    yield Sample((2, 30), 3, 1, dtype, device, make(2, 4, low=0.1, high=1.0))
+    yield Sample((0, 2), 3, 1, dtype, device, make(0, 4))
+    yield Sample((5,), 3, 1, dtype, device, make(1, low=0.1, high=1.0))
+
+
+def _choices_by_counter(
+    shape: tuple[int, ...], seed: int, offset: int, dtype: DType, device: Any, weights: Any
+) -> Any:
+    draws = _uniform_by_counter(shape, seed, offset, dtype, device)
+    steps = np.cumsum(weights, -1) / np.sum(weights, -1, keepdims=True)
+    return (steps[..., None, :] <= draws[..., None]).sum(-1)
+
+
+def _order_by_counter(
+    shape: tuple[int, ...], seed: int, offset: int, dtype: DType, device: Any
+) -> Any:
+    upper, lower = _streams(shape, seed, offset, 2)
+    return np.argsort(((upper & 0x7FFFFFFF) << 32) + lower, kind="stable")
+
+
+def _orders(make: Any, dtype: DType) -> Iterator[Sample]:
+    for count in (0, 1, 2, 65, 1000):
+        yield Sample((count,), 5, 2**64 - 1, dtype, Device(make.device))
+
+
 def _words(count: int) -> Any:
     """Return samples of tensors of random words, and a dtype."""
 
@@ -367,6 +443,46 @@ RECORDS = [
         dtypes=FLOATS,
         gradient=False,
         skips={**_OURS, "meta": "draws on the device it is given"},
+    ),
+    OpRecord(
+        "poisson_new",
+        _rates,
+        _poisson_by_counter,
+        dtypes=FLOATS[2:],
+        gradient=False,
+        skips={**_OURS, "meta": "how many rounds it takes depends on the rates"},
+    ),
+    OpRecord(
+        "multinomial_new",
+        _weights,
+        _choices_by_counter,
+        dtypes=FLOATS[2:],
+        gradient=False,
+        skips={**_OURS, "meta": "draws on the device it is given"},
+    ),
+    OpRecord(
+        "fewest_positive",
+        lambda make, dtype: iter(
+            [
+                Sample(make(3, 5, low=-0.5, high=1.0).clamp(min=0)),
+                Sample(make(4)),
+                Sample(make(0, 2)),
+            ]
+        ),
+        lambda weights: (
+            -1 if (weights < 0).any() else int((weights > 0).sum(-1).min(initial=len(weights) or 1))
+        ),
+        dtypes=FLOATS,
+        gradient=False,
+        skips={**_OURS, "meta": "reads the weights"},
+    ),
+    OpRecord(
+        "permutation_new",
+        _orders,
+        _order_by_counter,
+        dtypes=(int64,),
+        gradient=False,
+        skips=_OURS,
     ),
     _record("rand", _sized, _within(0, 1), _ANY, errors=_sized_errors),
     _record("randn", _sized, _like_normal, _ANY, errors=_sized_errors),

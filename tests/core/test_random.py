@@ -240,6 +240,38 @@ def test_a_fill_draws_what_its_op_does_and_writes_once(fill, numbers, name, targ
         assert tp.equal(filled, wanted)
 
 
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [
+        ("uniform_", [(), (1, 3), (1, 3), (1.0, 3), (2, 3), ()]),
+        ("normal_", [(), (1, 2), (1, 2), (1, 3)]),
+        ("random_", [(), (), (5,), (5,), (2, 9), (2, 9), (2, 8)]),
+        ("bernoulli_", [(), (0.2,), (0.2,), (0.9,)]),
+        ("exponential_", [(), (2,), (2,), (3,)]),
+        ("geometric_", [(0.2,), (0.2,), (0.7,)]),
+        ("cauchy_", [(), (1, 2), (1, 2)]),
+        ("log_normal_", [(), (0, 0.5), (0, 0.5)]),
+    ],
+)
+def test_a_fill_like_the_one_before_draws_what_its_arguments_say(name, calls):
+    generator = tp.Generator()
+    for args in calls:
+        for dtype in (tp.float32, tp.float64, tp.float32):
+            tp.manual_seed(5)
+            given = getattr(tp.zeros(9, dtype=dtype), name)(*args)
+            # A call with names is planned anew.
+            again = getattr(tp.zeros(9, dtype=dtype), name)(
+                *args, generator=generator.manual_seed(5)
+            )
+            assert given.tolist() == again.tolist(), (args, dtype)
+
+
+def test_bounds_that_a_dtype_has_no_numbers_for_warn_at_every_fill():
+    for _ in range(3):
+        with pytest.warns(UserWarning, match="out of bounds"):
+            tp.zeros(2).random_(0, 1 << 30)
+
+
 def test_chances_may_be_the_tensor_that_is_filled():
     chances = tp.rand(100)
     for _ in range(2):

@@ -3,10 +3,12 @@
 import math
 
 import pytest
+from scipy import special
 
 import tensorplug as tp
 import tensorplug.distributions as D
 from tensorplug.distributions import constraints as C
+from tensorplug.distributions.sampling import _implicit_slope
 from tensorplug.testing import assert_close
 
 
@@ -251,6 +253,26 @@ def test_beta_numbers_of_small_concentrations(concentration, dtype):
     scipy_stats = pytest.importorskip("scipy.stats")
     beta = scipy_stats.beta(concentration, concentration)
     assert abs(inner - (beta.cdf(0.99) - beta.cdf(0.01))) < 0.04
+
+
+@pytest.mark.parametrize(
+    ("concentration", "number"),
+    [
+        (concentration, number)
+        for concentration in (0.01, 0.1, 0.5, 1.0, 3.0, 30.0)
+        for number in (1e-12, 1e-6, 9e-4, 1.1e-3, 0.1, 2.0)
+        if special.gammainc(concentration, number) > 1e-200
+    ],
+)
+def test_slopes_of_gamma_numbers(concentration, number):
+    """Of the number at a fixed probability: by finite differences of the quantile function."""
+    step = concentration * 1e-4
+    probability = special.gammainc(concentration, number)
+    above, below = [
+        math.log(special.gammaincinv(concentration + side, probability)) for side in (step, -step)
+    ]
+    found = _implicit_slope(tp.tensor(number).double().log(), tp.tensor(concentration).double())
+    assert float(found) == pytest.approx((above - below) / (2 * step), rel=2e-6)
 
 
 def test_slopes_of_dirichlet_numbers():

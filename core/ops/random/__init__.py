@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from ..exports import exported
+from .choices import *
+from .counts import *
 from .distributions import *
 from .fills import *
+from .permutation import *
 from .random import *
 from .random_like import *
 from .words import *

@@ -17,7 +17,6 @@ from ...device.dtypes import (
     BOOL,
     COMPLEX,
     FLOATING,
-    DType,
     Number,
     finfo,
     float32,
@@ -26,6 +25,7 @@ from ...device.dtypes import (
 )
 from ...device.generator import Generator
 from ...dispatch.arguments import fits
+from ...dispatch.keys import DispatchKey
 from ...dispatch.op import Op
 from ...dispatch.op_registry import composite, handle, in_place
 from ...dispatch.out_variants import inplace, is_free, store
@@ -34,7 +34,7 @@ from ...tensor.base import bump_version
 from ..rules import number
 from .distributions import checked_chance, source_of
 from .numbers import bernoulli_numbers, integer_numbers, normal_numbers, uniform_numbers
-from .random import _fresh, check_deviation, check_range
+from .random import check_deviation, check_range, fresh
 from .words import significand_bits
 
 if TYPE_CHECKING:
@@ -50,20 +50,20 @@ _LARGEST = {dtype: finfo(dtype).max for dtype in ALL_DTYPES if dtype.is_floating
 
 # An op that is applied in place, and the numbers that it takes.
 _Steps = list[tuple[Op, tuple[Number, ...]]]
-# What draws, the dtype it draws in, the generator, what else it is told, and what is done to the numbers.
-_Plan = tuple[Callable[..., Any], DType, Generator, tuple[Any, ...], _Steps]
+# What draws, the key it draws in, the generator, what else it is told, and what is done to the numbers.
+_Plan = tuple[Callable[..., Any], DispatchKey, Generator, tuple[Any, ...], _Steps]
 
 
 def _make(input: Any, plan: _Plan) -> Any:
     """Return what a plan gives, as a new tensor of the shape and dtype of `input`."""
-    numbers, dtype, source, more, steps = plan
-    key = input._key
-    if dtype.category < COMPLEX or more:
-        drawn = numbers(input._shape, dtype, key.device, source, *more)
+    numbers, key, source, more, steps = plan
+    if more:
+        drawn = numbers(input._shape, key, source, *more)
     else:
-        drawn = _fresh(numbers, input._shape, dtype, key.device, source)
+        drawn = fresh(numbers, input._shape, key, source)
     _apply(steps, drawn)
-    return drawn if dtype is key.dtype else drawn.to(key.dtype)
+    own = input._key
+    return drawn if key is own else drawn.to(own.dtype)
 
 
 def _apply(steps: _Steps, drawn: Any) -> None:
@@ -85,25 +85,61 @@ def _apply_raw(steps: _Steps, drawn: Any) -> None:
             write(array, out=array)
 
 
+def _alike(planned: tuple[Any, ...], given: tuple[Any, ...]) -> bool:
+    """Return whether two calls have the same numbers for arguments."""
+    if len(planned) != len(given):
+        return False
+    for position, value in enumerate(given):
+        before, kind = planned[position], type(value)
+        if kind is not type(before) or (kind is not int and kind is not float) or before != value:
+            return False
+    return True
+
+
+def _warns(plan: _Plan) -> bool:
+    """Return whether making a plan has warned, as of bounds that its dtype has no numbers for."""
+    _, key, _, more, _ = plan
+    if key.dtype.category != FLOATING or len(more) < 2:
+        return False
+    exact = 1 << (53 if key.dtype is float64 else significand_bits(key.dtype))
+    return not (-exact <= more[0] <= exact and -exact <= more[1] - 1 <= exact)
+
+
 def _filling(plan_of: Callable[..., _Plan]) -> Callable[..., Any]:
-    """Return the body of an in-place variant that draws into its target where it may."""
+    """Return the body of an in-place variant that draws into its target where it may.
+
+    A call like the latest one, without names, has the same plan.
+    """
+    latest: tuple[Any, ...] = (None, (), None)
 
     def fill(target: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal latest
         if dispatch_state.layers_active or not is_free(target):
             return NotImplemented
-        numbers, dtype, source, more, steps = plan_of(target, *args, **kwargs)
-        key = target._key
-        if key.is_meta or dtype.category == COMPLEX:
+        own = target._key
+        of, given, plan = latest
+        if of is not own or kwargs or not _alike(given, args):
+            plan = plan_of(target, *args, **kwargs)
+            if not kwargs and _alike(args, args) and not _warns(plan):
+                latest = own, args, plan
+        numbers, key, source, more, steps = plan
+        if own.is_meta or key.dtype.category == COMPLEX:
             return NotImplemented
-        if dtype is key.dtype:
-            drawn = numbers(target._shape, dtype, key.device, source, *more, into=target._array)
+        shape = target._shape
+        if key is own:
+            into = target._array
+            if more:
+                drawn = numbers(shape, key, source, *more, into)
+            else:
+                drawn = numbers(shape, key, source, into)
             if drawn is None:
                 return NotImplemented
-            _apply_raw(steps, drawn)  # a tensor of its own on the same memory
+            if steps:
+                _apply_raw(steps, drawn)  # a tensor of its own on the same memory
         else:
-            drawn = numbers(target._shape, dtype, key.device, source, *more)
+            drawn = numbers(shape, key, source, *more)
             _apply_raw(steps, drawn)
-            with key.runtime.quiet():
+            with own.runtime.quiet():
                 store(target, drawn._array, drawn._key)
         bump_version(target)
         return target
@@ -121,9 +157,10 @@ def _scaling(factor: Number, shift: Number) -> _Steps:
     return steps
 
 
-def _precise(input: Any) -> DType:
+def _precise(input: Any) -> DispatchKey:
     """Return what numbers that are computed with are drawn in."""
-    return float64 if input._key.dtype is float64 else float32
+    key: DispatchKey = input._key
+    return key.with_dtype(float64 if key.dtype is float64 else float32)
 
 
 # --- uniform and normal -----------------------------------------------------------------------
@@ -137,7 +174,7 @@ def _uniform_plan(
     high: Any = number(to, "uniform_", "to")
     if not low <= high:
         raise RuntimeError(
-            f"uniform_(): uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
     dtype = input._key.dtype
     largest = _LARGEST.get(dtype, math.inf)  # complex numbers have none
@@ -146,7 +183,7 @@ def _uniform_plan(
             f"uniform_(): uniform_ expects to-from <= {largest:g}, the largest of {dtype.name}, but found "
             f"from={low} and to={high}"
         )
-    return uniform_numbers, dtype, source, (), _scaling(high - low, low)
+    return uniform_numbers, input._key, source, (), _scaling(high - low, low)
 
 
 @composite(name="random.uniform", inplace=True, method=False)
@@ -175,7 +212,7 @@ def _normal_plan(
     source = source_of(input, generator, "normal_")
     center, deviation = number(mean, "normal_", "mean"), number(std, "normal_", "std")
     check_deviation(deviation, "normal_")
-    return normal_numbers, input._key.dtype, source, (), _scaling(deviation, center)
+    return normal_numbers, input._key, source, (), _scaling(deviation, center)
 
 
 @composite(name="random.normal", inplace=True, method=False)
@@ -220,7 +257,7 @@ def _random_plan(
     generator: Generator | None = None,
     **named: int | None,
 ) -> _Plan:
-    source = source_of(input, generator, "random_", whole=True)
+    source = source_of(input, generator, "random_", True)
     dtype = input._key.dtype
     from_, to = bounds if len(bounds) == 2 and not named else _bounds(bounds, named)
     low = 0 if from_ is None else int(from_)
@@ -231,7 +268,7 @@ def _random_plan(
     else:
         high = 2 if dtype.category == BOOL else iinfo(dtype).max + 1
     check_range(low, high, dtype, "random_")
-    return integer_numbers, dtype, source, (low, high), []
+    return integer_numbers, input._key, source, (low, high), []
 
 
 @composite(name="random.random", inplace=True, method=False)
@@ -261,9 +298,9 @@ in_place(random)(_filling(_random_plan))
 
 
 def _bernoulli_plan(input: Any, p: Any = 0.5, *, generator: Generator | None = None) -> _Plan:
-    source = source_of(input, generator, "bernoulli_", whole=True)
+    source = source_of(input, generator, "bernoulli_", True)
     chance = checked_chance(p, "bernoulli_")
-    return bernoulli_numbers, input._key.dtype, source, (chance,), []
+    return bernoulli_numbers, input._key, source, (chance,), []
 
 
 @composite(name="random.bernoulli", inplace=True, method=False)
@@ -294,7 +331,7 @@ def _exponential_plan(
     source = source_of(input, generator, "exponential_")
     rate: Any = number(lambd, "exponential_", "lambd")
     if not rate > 0:
-        raise RuntimeError(f"exponential_(): expects lambda > 0.0, but found lambda={rate}")
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
     steps: _Steps = [(_NEG, ()), (_LOG1P, ()), (_DIV, (-rate,))]
     return uniform_numbers, _precise(input), source, (), steps
 
@@ -317,10 +354,10 @@ in_place(exponential)(_filling(_exponential_plan))
 
 
 def _geometric_plan(input: Any, p: float, *, generator: Generator | None = None) -> _Plan:
-    source = source_of(input, generator, "geometric_", whole=True)
+    source = source_of(input, generator, "geometric_", True)
     chance: Any = number(p, "geometric_", "p")
     if not 0 < chance < 1:
-        raise RuntimeError(f"geometric_(): expects p to be in (0, 1), but got p={chance}")
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={chance:g}")
     trials: _Steps = [(_NEG, ()), (_LOG1P, ()), (_DIV, (math.log1p(-chance),))]
     steps: _Steps = [*trials, (_FLOOR, ()), (_ADD, (1,))]
     return uniform_numbers, _precise(input), source, (), steps
@@ -350,7 +387,7 @@ def _cauchy_plan(
     center: Any = number(median, "cauchy_", "median")
     scale: Any = number(sigma, "cauchy_", "sigma")
     if not scale > 0:
-        raise RuntimeError(f"cauchy_(): expects sigma > 0.0, but found sigma={scale}")
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={scale:g}")
     angle: _Steps = [(_SUB, (0.5,)), (_MUL, (math.pi,)), (_TAN, ())]
     return uniform_numbers, _precise(input), source, (), [*angle, *_scaling(scale, center)]
 
@@ -381,7 +418,7 @@ def _log_normal_plan(
     center: Any = number(mean, "log_normal_", "mean")
     deviation: Any = number(std, "log_normal_", "std")
     if not deviation > 0:
-        raise RuntimeError(f"log_normal_(): expects std > 0.0, but found std={deviation}")
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={deviation:g}")
     steps: _Steps = [*_scaling(deviation, center), (_EXP, ())]
     return normal_numbers, _precise(input), source, (), steps
 

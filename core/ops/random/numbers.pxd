@@ -1,5 +1,6 @@
 cimport cython
 
+from tensorplug.core.device.generator cimport Generator
 from tensorplug.core.dispatch.execution cimport kernel_of
 from tensorplug.core.dispatch.keys cimport DispatchKey
 from tensorplug.core.dispatch.op cimport Op
@@ -9,8 +10,25 @@ from tensorplug.core.tensor.base cimport TensorBase, new_tensor
 cdef DispatchState dispatch_state
 cdef Py_ssize_t _WORDS_PER_BLOCK
 
-@cython.locals(key=DispatchKey, count=Py_ssize_t, size=Py_ssize_t, blocks=Py_ssize_t, output=TensorBase)
-cdef _by_kernel(
-    Op op, object shape, object dtype, object device, object generator, Py_ssize_t words, tuple more,
-    object into
+@cython.locals(count=Py_ssize_t, size=Py_ssize_t, blocks=Py_ssize_t)
+cpdef by_kernel(
+    Op op, object shape, DispatchKey key, Generator generator, Py_ssize_t words, tuple more, object into,
+    DispatchKey result=*
+)
+
+@cython.locals(output=TensorBase)
+cpdef drawn(
+    Op op, object shape, DispatchKey key, object seed, object offset, tuple more, DispatchKey made
+)
+
+cpdef object uniform_numbers(object shape, DispatchKey key, Generator generator, object into=*)
+
+cpdef object normal_numbers(object shape, DispatchKey key, Generator generator, object into=*)
+
+cpdef object integer_numbers(
+    object shape, DispatchKey key, Generator generator, object low, object high, object into=*
+)
+
+cpdef object bernoulli_numbers(
+    object shape, DispatchKey key, Generator generator, object chance, object into=*
 )

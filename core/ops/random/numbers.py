@@ -17,7 +17,7 @@ from ...device.device import Device
 from ...device.dtypes import DType, float32, float64, int64
 from ...device.generator import Generator
 from ...dispatch.execution import kernel_of, verify
-from ...dispatch.keys import dispatch_key
+from ...dispatch.keys import DispatchKey
 from ...dispatch.op import Op
 from ...dispatch.op_registry import composite
 from ...dispatch.state import dispatch_state
@@ -43,7 +43,7 @@ _WORDS_PER_BLOCK = 4
 _PIECE = 1 << 22
 
 
-def _counted(seed: int, offset: int, device: Device) -> _Words:
+def counted(seed: int, offset: int, device: Device) -> _Words:
     """Return what gives the words of a seed from a counter on."""
 
     def words(shape: Shape) -> Any:
@@ -66,24 +66,23 @@ def _in_pieces(make: Callable[[Shape], Any], shape: Shape, dtype: DType, device:
     return result.reshape(shape)
 
 
-def _by_kernel(
+def by_kernel(
     op: Op,
     shape: Shape,
-    dtype: DType,
-    device: Device,
+    key: DispatchKey,
     generator: Generator,
     words: int,
     more: tuple[Any, ...],
     into: Any,
+    result: DispatchKey | None = None,
 ) -> Any:
     """Return a generator's next numbers, of some words each, as a kernel makes them in one go.
 
     There is nothing to record, convert or look up. None where a layer looks on, or no plugin has a kernel, or
-    none that writes into the array `into`, if that is given.
+    none that writes into the array `into`, if that is given. They are of `key`, unless `result` is another.
     """
     if dispatch_state.layers_active:
         return None
-    key = dispatch_key(device, dtype)
     if into is None:
         if key.is_meta or not dispatch_state.native_kernel(op, key):
             return None
@@ -97,20 +96,25 @@ def _by_kernel(
     seed, offset = generator.take(words * blocks * _WORDS_PER_BLOCK)
     if into is not None:
         write: Any = key.writers[op.index]
-        if more:
-            write(shape, seed, offset, dtype, device, *more, out=into)
-        else:
-            write(shape, seed, offset, dtype, device, out=into)
+        write(shape, seed, offset, key.dtype, key.device, *more, out=into)
         return new_tensor(into, key, shape)
-    kernel = kernel_of(op, key)
-    array = (
-        kernel(shape, seed, offset, dtype, device, *more)
-        if more
-        else kernel(shape, seed, offset, dtype, device)
-    )
+    return drawn(op, shape, key, seed, offset, more, key if result is None else result)
+
+
+def drawn(
+    op: Op,
+    shape: Shape,
+    key: DispatchKey,
+    seed: int,
+    offset: int,
+    more: tuple[Any, ...],
+    made: DispatchKey,
+) -> Any:
+    """Return what a kernel makes of a seed and a counter, as a tensor of key `made`."""
+    array = kernel_of(op, key)(shape, seed, offset, key.dtype, key.device, *more)
     if dispatch_state.verify:
-        verify(op, key, array, ((shape, dtype),))
-    output = new_tensor(array, key, shape)
+        verify(op, key, array, ((shape, made.dtype),))
+    output = new_tensor(array, made, shape)
     if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(output)
     return output
@@ -139,7 +143,7 @@ def uniform_new(shape: Shape, seed: int, offset: int, dtype: DType, device: Devi
     >>> tp.ops.uniform_new((2,), 0, 0, tp.float32, tp.device("cpu"))
     tensor([0.3990, 0.8805])
     """
-    words = _counted(seed, offset, device)
+    words = counted(seed, offset, device)
     return _in_pieces(partial(_uniform, words, dtype), shape, dtype, device)
 
 
@@ -155,19 +159,17 @@ def _uniform(words: _Words, dtype: DType, shape: Shape) -> Any:
 _UNIFORM: Op = uniform_new.op  # type: ignore[attr-defined]
 
 
-def uniform_numbers(
-    shape: Shape, dtype: DType, device: Device, generator: Generator, into: Any = None
-) -> Any:
+def uniform_numbers(shape: Shape, key: DispatchKey, generator: Generator, into: Any = None) -> Any:
     """Return a generator's next numbers as :func:`uniform_new` makes them.
 
     With `into`, an array that holds them, they are written there, and where no kernel does that, None is
     returned and nothing drawn.
     """
-    words = 2 if dtype is float64 else 1
-    made = _by_kernel(_UNIFORM, shape, dtype, device, generator, words, (), into)
+    words = 2 if key.dtype is float64 else 1
+    made = by_kernel(_UNIFORM, shape, key, generator, words, (), into)
     if made is None and into is None:
-        draw = partial(bits, device=device, generator=generator)
-        made = _in_pieces(partial(_uniform, draw, dtype), shape, dtype, device)
+        draw = partial(bits, device=key.device, generator=generator)
+        made = _in_pieces(partial(_uniform, draw, key.dtype), shape, key.dtype, key.device)
     return made
 
 
@@ -186,7 +188,7 @@ def normal_new(shape: Shape, seed: int, offset: int, dtype: DType, device: Devic
     >>> tp.ops.normal_new((2,), 0, 0, tp.float32, tp.device("cpu")).shape
     Size([2])
     """
-    words = _counted(seed, offset, device)
+    words = counted(seed, offset, device)
     return _in_pieces(partial(_normal, words, dtype), shape, dtype, device)
 
 
@@ -201,15 +203,13 @@ def _normal(words: _Words, dtype: DType, shape: Shape) -> Any:
 _NORMAL: Op = normal_new.op  # type: ignore[attr-defined]
 
 
-def normal_numbers(
-    shape: Shape, dtype: DType, device: Device, generator: Generator, into: Any = None
-) -> Any:
+def normal_numbers(shape: Shape, key: DispatchKey, generator: Generator, into: Any = None) -> Any:
     """Return a generator's next numbers as :func:`normal_new` makes them; see :func:`uniform_numbers`."""
-    words = 4 if dtype is float64 else 2
-    made = _by_kernel(_NORMAL, shape, dtype, device, generator, words, (), into)
+    words = 4 if key.dtype is float64 else 2
+    made = by_kernel(_NORMAL, shape, key, generator, words, (), into)
     if made is None and into is None:
-        draw = partial(bits, device=device, generator=generator)
-        made = _in_pieces(partial(_normal, draw, dtype), shape, dtype, device)
+        draw = partial(bits, device=key.device, generator=generator)
+        made = _in_pieces(partial(_normal, draw, key.dtype), shape, key.dtype, key.device)
     return made
 
 
@@ -231,7 +231,7 @@ def integers_new(
     >>> tp.ops.integers_new((3,), 0, 0, tp.int64, tp.device("cpu"), 0, 10)
     tensor([3, 8, 7])
     """
-    return _integers(_counted(seed, offset, device), low, high, dtype, shape)
+    return _integers(counted(seed, offset, device), low, high, dtype, shape)
 
 
 _ONE_WORD = 1 << 16  # as many numbers as one word decides among evenly enough
@@ -264,8 +264,7 @@ _INTEGERS: Op = integers_new.op  # type: ignore[attr-defined]
 
 def integer_numbers(
     shape: Shape,
-    dtype: DType,
-    device: Device,
+    key: DispatchKey,
     generator: Generator,
     low: int,
     high: int,
@@ -273,9 +272,11 @@ def integer_numbers(
 ) -> Any:
     """Return a generator's next numbers as :func:`integers_new` makes them; see :func:`uniform_numbers`."""
     words = 1 if high - low <= _ONE_WORD else 2
-    made = _by_kernel(_INTEGERS, shape, dtype, device, generator, words, (low, high), into)
+    made = by_kernel(_INTEGERS, shape, key, generator, words, (low, high), into)
     if made is None and into is None:
-        made = _integers(partial(bits, device=device, generator=generator), low, high, dtype, shape)
+        made = _integers(
+            partial(bits, device=key.device, generator=generator), low, high, key.dtype, shape
+        )
     return made
 
 
@@ -302,7 +303,7 @@ def bernoulli_new(
     >>> tp.ops.bernoulli_new((2,), 0, 0, tp.float32, tp.device("cpu"), tp.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
-    return _bernoulli(_counted(seed, offset, device), chance, dtype, device, shape)
+    return _bernoulli(counted(seed, offset, device), chance, dtype, device, shape)
 
 
 def _compared_in(chance: Any, dtype: DType) -> DType:
@@ -321,8 +322,7 @@ _BERNOULLI: Op = bernoulli_new.op  # type: ignore[attr-defined]
 
 def bernoulli_numbers(
     shape: Shape,
-    dtype: DType,
-    device: Device,
+    key: DispatchKey,
     generator: Generator,
     chance: Any,
     into: Any = None,
@@ -330,14 +330,14 @@ def bernoulli_numbers(
     """Return a generator's next numbers as :func:`bernoulli_new` makes them; see :func:`uniform_numbers`."""
     given = chance
     if isinstance(chance, TensorBase):
-        alike = chance._key is dispatch_key(device, dtype) and chance._shape == shape
+        alike = chance._key is key and chance._shape == shape
         given = chance._array if alike else None
     if given is not None:
-        words = 2 if dtype is float64 else 1
-        made = _by_kernel(_BERNOULLI, shape, dtype, device, generator, words, (given,), into)
+        words = 2 if key.dtype is float64 else 1
+        made = by_kernel(_BERNOULLI, shape, key, generator, words, (given,), into)
         if made is not None:
             return made
     if into is not None:
         return None
-    draw = partial(bits, device=device, generator=generator)
-    return _bernoulli(draw, chance, dtype, device, shape)
+    draw = partial(bits, device=key.device, generator=generator)
+    return _bernoulli(draw, chance, key.dtype, key.device, shape)

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any
 from ...device.device import Device
 from ...device.dtypes import (
     ALL_DTYPES,
-    BOOL,
     COMPLEX,
     FLOATING,
     INTEGER,
     DType,
     Number,
     bool_,
-    finfo,
     float64,
     iinfo,
     int64,
 )
 from ...device.generator import Generator, chosen_generator
+from ...dispatch.keys import DispatchKey, dispatch_key
 from ...dispatch.op_registry import composite
 from ...dispatch.out_variants import cast_error
 from ...errors import warn
@@ -29,29 +28,31 @@ from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, as_shape, broadcast_shapes, check_sizes
 from ..comparison import is_within
 from ..copying import in_place_of
-from ..creation import creation
+from ..creation.creation import made, options, sizes_of
 from ..rules import number
 from .numbers import integer_numbers, normal_numbers, uniform_numbers
-from .words import bits, significand_bits
+from .words import significand_bits
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
 
-__all__ = ["normal", "rand", "randint", "randn", "randperm"]
+__all__ = ["normal", "rand", "randint", "randn"]
 
 
-def _floating(dtype: DType, name: str) -> DType:
+def floating(dtype: DType, name: str) -> DType:
     if dtype.category < FLOATING:
         raise NotImplementedError(f"{name}(): not implemented for {dtype.name}; use a float dtype")
     return dtype
 
 
-def _fresh(make: Any, shape: Shape, dtype: DType, device: Device, generator: Generator) -> Any:
+def fresh(make: Any, shape: Shape, key: DispatchKey, generator: Generator) -> Any:
     """Return `make`'s numbers of a real or complex dtype."""
+    dtype = key.dtype
     if dtype.category < COMPLEX:
-        return make(shape, dtype, device, generator)
-    real = make(shape, dtype.to_real(), device, generator)
-    imaginary = make(shape, dtype.to_real(), device, generator)
+        return make(shape, key, generator)
+    parts = key.with_dtype(dtype.to_real())
+    real = make(shape, parts, generator)
+    imaginary = make(shape, parts, generator)
     if make is normal_numbers:  # the variance of both parts together is 1
         real, imaginary = real * math.sqrt(0.5), imaginary * math.sqrt(0.5)
     return (real + imaginary * 1j).to(dtype)
@@ -67,11 +68,11 @@ def _made(
     requires_grad: bool,
     name: str,
 ) -> Tensor:
-    chosen, where = creation.options(dtype, device)
+    chosen, where = options(dtype, device)
     source = chosen_generator(generator, where, name)
-    shape = creation.sizes_of(sizes, size, name)
-    result = _fresh(make, shape, _floating(chosen, name), where, source)
-    return creation.made(result, requires_grad)
+    shape = sizes_of(sizes, size, name)
+    result = fresh(make, shape, dispatch_key(where, floating(chosen, name)), source)
+    return made(result, requires_grad)
 
 
 @composite(method=False)
@@ -129,7 +130,7 @@ def randn(
     return _made(normal_numbers, sizes, size, dtype, device, generator, requires_grad, "randn")
 
 
-def _whole(value: Any, name: str, argument: str) -> int:
+def whole(value: Any, name: str, argument: str) -> int:
     if type(value) is int:
         return value
     read = number(value, name, argument)
@@ -221,9 +222,9 @@ def randint(
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {size!r}")
     shape = check_sizes(as_shape((size,), "randint"), "randint")
-    chosen, where = creation.options(dtype, device, int64)
+    chosen, where = options(dtype, device, int64)
     result = integers_between(given, low, high, shape, chosen, where, generator, "randint")
-    return creation.made(result, requires_grad)
+    return made(result, requires_grad)
 
 
 def integers_between(
@@ -246,61 +247,10 @@ def integers_between(
         low = given.pop() if given else 0
     if given:
         raise TypeError(f"{name}() takes low and high, got {bounds!r} beside them")
-    least, most = _whole(low, name, "low"), _whole(high, name, "high")
+    least, most = whole(low, name, "low"), whole(high, name, "high")
     check_range(least, most, dtype, name)
     source = chosen_generator(generator, device, name)
-    return integer_numbers(shape, dtype, device, source, least, most)
-
-
-@composite(method=False)
-def randperm(
-    n: int,
-    *,
-    generator: Generator | None = None,
-    dtype: DType | type | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
-    """Return the numbers from 0 to `n` - 1 in random order.
-
-    Parameters
-    ----------
-    n : int
-        How many.
-    generator, dtype, layout, device, requires_grad, pin_memory
-        As for :func:`randint`.
-
-    Raises
-    ------
-    RuntimeError
-        If `n` is negative.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.randperm(5).sort().values
-    tensor([0, 1, 2, 3, 4])
-    """
-    count = _whole(n, "randperm", "n")
-    if count < 0:
-        raise RuntimeError(f"randperm(): n must be non-negative, got {n}")
-    chosen, where = creation.options(dtype, device, int64)
-    if chosen.category in (BOOL, COMPLEX):
-        raise NotImplementedError(f"randperm(): not implemented for {chosen.name}")
-    # The last number, of those that the dtype tells apart.
-    most = iinfo(chosen).max if chosen.category == INTEGER else int(2 / finfo(chosen).eps)
-    if count - 1 > most:
-        raise RuntimeError(
-            f"randperm(): n is too large for result tensor type: {n} numbers do not fit into {chosen.name}"
-        )
-    source = chosen_generator(generator, where, "randperm")
-    # Sorting 63 random bits: two equal ones among a million have a chance of 1 in 20 million.
-    upper = bits((count,), where, source) & 0x7FFFFFFF
-    keys = upper * (1 << 32) + bits((count,), where, source)
-    result = keys.argsort(stable=True).to(chosen)
-    return creation.made(result, requires_grad)
+    return integer_numbers(shape, dispatch_key(device, dtype), source, least, most)
 
 
 @composite(method=False)
@@ -343,7 +293,7 @@ def normal(
     if not tensors:
         if size is None:
             raise TypeError("normal(): two numbers for mean and std need size=")
-        chosen, where = creation.options(dtype, device)
+        chosen, where = options(dtype, device)
         shape = check_sizes(as_shape((size,), "normal"), "normal")
     else:
         if size is not None:
@@ -355,9 +305,10 @@ def normal(
             value.detach() if isinstance(value, TensorBase) else value for value in (mean, std)
         ]
     source = chosen_generator(generator, where, "normal")
-    result = _fresh(normal_numbers, shape, _floating(chosen, "normal"), where, source)
+    key = dispatch_key(where, floating(chosen, "normal"))
+    result = fresh(normal_numbers, shape, key, source)
     result = in_place_of((result * std + mean).to(chosen), *tensors)
-    return creation.made(result, requires_grad)
+    return made(result, requires_grad)
 
 
 def check_deviation(std: Any, name: str) -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...device.device import Device
 from ...device.dtypes import DType
 from ...device.generator import Generator, chosen_generator
+from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import composite
 from ...tensor.shapes import Shape
 from ..creation.creation_like import called, made_like
 from .numbers import normal_numbers, uniform_numbers
-from .random import _floating, _fresh, integers_between
+from .random import floating, fresh, integers_between
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -56,7 +57,7 @@ def _like(numbers: Callable[[], Any]) -> RandomLikeOp:
     ) -> Tensor:
         def draw(shape: Shape, dtype: DType, device: Device) -> Any:
             source = chosen_generator(generator, device, name)
-            return _fresh(draw_from, shape, _floating(dtype, name), device, source)
+            return fresh(draw_from, shape, dispatch_key(device, floating(dtype, name)), source)
 
         made: Tensor = made_like(input, (dtype, device, memory_format, requires_grad), name, draw)
         return made
