@@ -17,7 +17,7 @@ from .creation import (
     spdiags,
 )
 from .layouts import sparse_coo, sparse_csr
-from .products import addmm, as_hybrid, matmul, sampled_addmm
+from .products import addmm, as_hybrid, matmul, reduced_product, sampled_addmm, sspaddmm
 from .reductions import log_softmax, softmax, sum
 from .tensors import SparseTensor
 
@@ -37,17 +37,22 @@ __all__ = [
     "sparse_csr_tensor",
     "spdiags",
     "spmm",
+    "sspaddmm",
     "sum",
 ]
 
 
-def mm(mat1: Any, mat2: Any) -> Any:
+def mm(mat1: Any, mat2: Any, reduce: str = "sum") -> Any:
     """Return the product of two matrices of which one at least is sparse.
 
     Parameters
     ----------
     mat1, mat2 : Tensor
         (n, m) and (m, p). The result is sparse if both are, else dense.
+    reduce : str
+        How the terms of each element come together: "sum", as in every product, or "mean", "amax", "amin",
+        "prod", over those of the elements that `mat1` stores. Others than "sum" are there of `mat1` of
+        layout ``tp.sparse_csr`` and a dense `mat2`.
 
     Notes
     -----
@@ -67,7 +72,7 @@ def mm(mat1: Any, mat2: Any) -> Any:
         raise RuntimeError(
             f"sparse.mm(): expected matrices, got shapes {list(mat1.shape)} and {list(mat2.shape)}"
         )
-    return matmul(mat1, mat2, "mm")
+    return matmul(mat1, mat2, "mm") if reduce == "sum" else reduced_product(mat1, mat2, reduce)
 
 
 def spmm(input: Any, mat2: Any) -> Any:

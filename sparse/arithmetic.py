@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,14 +12,16 @@ from tensorplug.core.ops import cat, empty, searchsorted, zeros
 from tensorplug.core.ops.arithmetic.pointwise import check_factor, check_not_bool
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.predicates import result_type
+from tensorplug.core.tensor.shapes import broadcast_shapes
 
+from .broadcasting import broadcast, fits, shape_beside
 from .layouts import sparse_csr
 from .structure import coo_of_csr, csr_of_coo, flat_places
 from .tensors import CooTensor, CsrTensor, SparseTensor
 
 #: Pointwise ops of one tensor that are zero at zero, so that what is not stored stays so.
 ZERO_AT_ZERO = (
-    "abs", "asin", "asinh", "atan", "atanh", "ceil", "deg2rad", "erf",
+    "abs", "angle", "asin", "asinh", "atan", "atanh", "ceil", "deg2rad", "erf",
     "erfinv", "expm1", "floor", "frac", "isinf", "isnan", "isneginf", "isposinf",
     "log1p", "nan_to_num", "rad2deg", "relu", "round", "sgn", "sign", "signbit",
     "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
@@ -63,36 +66,61 @@ def _mul(input: Any, other: Any) -> Any:
     if not isinstance(input, SparseTensor):
         input, other = other, input
     if is_number(other):
-        return input._with_values(input._stored * other)
+        return _times_number(input, other)
     if isinstance(other, SparseTensor):
+        if not input._shape and (other._shape or other._nnz() > input._nnz()):
+            input, other = other, input
+        if not other._shape:  # a number, which may be stored in parts
+            return _times_number(input, other.to_dense())
         return _intersection(input, other)
-    return input._with_values(input._stored * _gathered(other, as_coo(input), "mul"))
+    places = as_coo(input)
+    shape = shape_beside(other, places)
+    if shape is None:
+        raise RuntimeError(
+            f"mul(): the dense tensor, {list(other.shape)}, and the sparse one, {list(places.shape)}, are "
+            "not broadcast to each other"
+        )
+    if shape == places._shape:
+        return input._with_values(input._stored * _gathered(other, places, "mul"))
+    places = broadcast(places, shape)
+    product = places._with_values(places._stored * _gathered(other, places, "mul"))
+    return like(product, input.layout)
+
+
+def _times_number(input: Any, number: Any) -> Any:
+    """Return a product; the dtype is of the tensors' dimensions, not of those of the stored values."""
+    stored = input._stored
+    if isinstance(number, TensorBase) and not input._shape:
+        stored = stored.to(promote_types(input.dtype, number._key.dtype))
+    return input._with_values(stored * number)
 
 
 def _gathered(dense: Any, places: CooTensor, name: str) -> Any:
     """Return the elements of a dense tensor at the places of a sparse one."""
-    if dense.dim() > len(places._shape) or any(
-        [a not in (1, b) for a, b in zip(dense.shape[::-1], places._shape[::-1], strict=False)]
-    ):
+    if not fits(tuple(dense.shape), places._shape):
         raise RuntimeError(
             f"{name}(): the dense tensor, {list(dense.shape)}, has to have the shape of the sparse one, "
             f"{list(places._shape)}, or be broadcast to it"
         )
     count = places.sparse_dim()
-    flat = flat_places(places._where, places._shape[:count])
-    rows = dense.expand(places._shape).reshape((-1, *places._shape[count:]))
-    return rows.index_select(0, flat)
+    sizes = places._shape[:count]
+    rows = dense.expand(places._shape).reshape((math.prod(sizes), *places._shape[count:]))
+    return rows.index_select(0, flat_places(places._where, sizes))
 
 
 def _intersection(input: Any, other: Any) -> Any:
     a, b = unique(as_coo(input)), unique(as_coo(other))
-    _check_alike(a, b, "mul")
+    sparse = a.sparse_dim()
+    alike = sparse == b.sparse_dim() and a._shape[:sparse] == b._shape[:sparse]
+    if not alike or len(a._shape) != len(b._shape):
+        _check_alike(a, b, "mul")
+    shape = broadcast_shapes(a._shape, b._shape)  # dense dimensions are free to
     where, found = _looked_up(a, b)
     chosen = found.nonzero().squeeze(1)
     values = a._stored.index_select(0, chosen) * b._stored.index_select(
         0, where.index_select(0, chosen)
     )
-    result = CooTensor.of(a._where.index_select(1, chosen), values, a._shape, True)
+    result = CooTensor.of(a._where.index_select(1, chosen), values, shape, True)
     return like(result, input.layout)
 
 
@@ -106,10 +134,18 @@ def _looked_up(a: CooTensor, b: CooTensor) -> tuple[Any, Any]:
     return where, theirs.index_select(0, where) == own
 
 
+def all_found(input: Any, other: Any) -> bool:
+    """Return whether a sparse tensor has elements only where another of its shape has."""
+    a, b = as_coo(input), unique(as_coo(other))
+    alike = a._shape == b._shape and a.sparse_dim() == b.sparse_dim()
+    return alike and bool(_looked_up(a, b)[1].all())
+
+
 def _check_alike(a: CooTensor, b: CooTensor, name: str) -> None:
     if a._shape != b._shape:
         raise RuntimeError(
-            f"{name}(): expected sparse tensors of one shape, got {list(a.shape)} and {list(b.shape)}"
+            f"{name}(): Expected input tensors to have the same shape, of sparse tensors one shape, got "
+            f"{list(a.shape)} and {list(b.shape)}"
         )
     if a.sparse_dim() != b.sparse_dim():
         raise RuntimeError(
@@ -121,8 +157,9 @@ def _check_alike(a: CooTensor, b: CooTensor, name: str) -> None:
 def _div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     if not isinstance(input, SparseTensor) or not is_number(other):
         shape = list(getattr(other, "shape", ()))
+        kind = {"floor": "floor division"}.get(rounding_mode or "", "division")
         raise RuntimeError(
-            "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape "
+            f"Sparse {kind} requires a scalar or zero-dim dense tensor divisor (got shape "
             f"{shape} for divisor)"
         )
     stored = input if rounding_mode is None else unique(input)
@@ -131,6 +168,20 @@ def _div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
 
 def _floor_divide(input: Any, other: Any) -> Any:
     return _div(input, other, rounding_mode="floor")
+
+
+def _coalesced_in_place(name: str) -> Callable[..., Any]:
+    """Return an in-place variant that, as torch's, refuses elements that are still to be added up."""
+    compute = _pointwise(name, False)
+
+    def in_place(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(input, CooTensor) and not input._coalesced:
+            raise RuntimeError(
+                f"{name}_ requires coalesced input: call .coalesce() first, or {name}(), which does"
+            )
+        return compute(input, *args, **kwargs)
+
+    return in_place
 
 
 def _pow(input: Any, exponent: Any) -> Any:
@@ -147,8 +198,14 @@ def _add(input: Any, other: Any, alpha: Any = 1) -> Any:
     check_factor("add", result_type(input, other), alpha)
     if isinstance(input, SparseTensor) and isinstance(other, SparseTensor):
         a, b = as_coo(input), as_coo(other)
-        _check_alike(a, b, "add")
         dtype = promote_types(a.dtype, b.dtype)
+        if a._shape == b._shape and a.sparse_dim() != b.sparse_dim():
+            # Nothing stored is nothing, of however many dense dimensions.
+            if not b._nnz():
+                return input.to(dtype)
+            if not a._nnz():
+                return like(b._with_values(_times(b._stored.to(dtype), alpha)), input.layout)
+        _check_alike(a, b, "add")
         added = _times(b._stored.to(dtype), alpha)
         values = cat([a._stored.to(dtype), added])
         total = CooTensor.of(cat([a._where, b._where], 1), values, a._shape)
@@ -176,7 +233,7 @@ def _added_to_dense(dense: Any, sparse: Any, alpha: Any) -> Any:
     places = as_coo(sparse)
     values = places._stored.to(dtype)
     shape = places._shape[: places.sparse_dim()]
-    rows = dense.to(dtype).reshape((-1, *places._shape[len(shape) :]))
+    rows = dense.to(dtype).reshape((math.prod(shape), *places._shape[len(shape) :]))
     flat = flat_places(places._where, shape)
     return rows.index_add(0, flat, values, alpha=alpha).reshape(dense.shape)
 
@@ -253,7 +310,10 @@ def _copy_in_place(input: Any, src: Any, non_blocking: bool = False) -> Any:
         return nothing_stored(input)
     if not isinstance(src, SparseTensor) or src.layout is not input.layout:
         raise RuntimeError(
-            f"copy_(): to a tensor of layout {input.layout} another of it is copied, got "
+            "copy_(): copy of sparse compressed tensors having different layouts is not supported. A tensor "
+            f"of layout {input.layout} takes another of it, got {getattr(src, 'layout', src)}"
+            if isinstance(input, CsrTensor)
+            else f"copy_(): to a tensor of layout {input.layout} another of it is copied, got "
             f"{getattr(src, 'layout', src)}"
         )
     if src._shape != input._shape:
@@ -263,12 +323,8 @@ def _copy_in_place(input: Any, src: Any, non_blocking: bool = False) -> Any:
     return _clone(src.to(device=input.device, dtype=input.dtype))
 
 
-def nothing_stored(
-    input: Any, dtype: Any = None, layout: Any = None, device: Any = None, **_: Any
-) -> Any:
+def nothing_stored(input: Any, dtype: Any = None, device: Any = None) -> Any:
     """Return a sparse tensor of the shape and layout of another, in which nothing is stored."""
-    if layout is not None and layout is not input.layout:
-        return zeros(tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device)
     device = input.device if device is None else device
     dense = input._shape[input.sparse_dim() :]
     values = empty((0, *dense), dtype=dtype or input.dtype, device=device)
@@ -282,19 +338,6 @@ def nothing_stored(
         )
     where = empty((input.sparse_dim(), 0), dtype=int64, device=device)
     return CooTensor.of(where, values, input._shape, True)
-
-
-def _zeros_like(
-    input: Any,
-    *,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    **_: Any,
-) -> Any:
-    made = nothing_stored(input, dtype, layout, device)
-    return made.requires_grad_() if requires_grad else made
 
 
 def sparse_mask(input: Any, mask: Any) -> Any:
@@ -345,13 +388,11 @@ TABLE: dict[str, Callable[..., Any]] = {
     "clone": _clone,
     "copy": _copy_in_place,
     "div": _div,
-    "empty_like": _zeros_like,
     "floor_divide": _floor_divide,
     "mul": _mul,
     "pow": _pow,
     "sub": _sub,
     "zero": nothing_stored,
-    "zeros_like": _zeros_like,
 }
 
 #: In-place variants that are more than their results stored: by the variant's name.
@@ -361,4 +402,5 @@ IN_PLACE: dict[str, Callable[..., Any]] = {
     "mul_": _scale_in_place("mul_", _mul),
     "sub_": _sub_in_place,
     "copy_": _copy_in_place,
+    **{f"{name}_": _coalesced_in_place(name) for name in ZERO_AT_ZERO},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ContextDecorator
 from functools import partial
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from tensorplug.core.tensor.creation import as_tensor
 from tensorplug.core.tensor.layout import layout, strided
 from tensorplug.core.tensor.shapes import Shape
 
+from .invariants import check_coalesced, check_columns_ordered, check_rows, check_within
 from .layouts import sparse_coo, sparse_csr
 from .structure import coo_of_csr, coo_of_dense, csr_of_coo
 from .tensors import CooTensor, CsrTensor, SparseTensor
@@ -78,10 +80,12 @@ def sparse_coo_tensor(
     where = _integers(indices, stored.device, "sparse_coo_tensor").to(int64)
     if where.dim() != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where.shape)}")
-    if not stored.dim() or where._shape[1] != stored._shape[0]:
+    if not stored.dim():  # the number of one place
+        stored = stored.reshape(1)
+    if where._shape[1] != stored._shape[0]:
         raise RuntimeError(
             "indices and values must have same nnz, but got nnz from indices: "
-            f"{where._shape[1]}, nnz from values: {stored._shape[0] if stored.dim() else 'a scalar'}"
+            f"{where._shape[1]}, nnz from values: {stored._shape[0]}"
         )
     sparse, dense = where._shape[0], stored._shape[1:]
     if size is None:
@@ -101,7 +105,9 @@ def sparse_coo_tensor(
         )
     # Looked at wherever that takes no wait for a device: a place outside is no place.
     if _checks(check_invariants, stored):
-        _check_within(where, shape[:sparse], "sparse_coo_tensor")
+        check_within(where, shape[:sparse], "sparse_coo_tensor")
+        if is_coalesced and _is_asked(check_invariants):
+            check_coalesced(where, shape[:sparse], "sparse_coo_tensor")
     return CooTensor.of(where, stored, shape, bool(is_coalesced))
 
 
@@ -172,18 +178,13 @@ def sparse_csr_tensor(
         shape = tuple([int(n) for n in size])
     if len(shape) != 2 or shape[0] != starts._shape[0] - 1:
         raise RuntimeError(
-            f"crow_indices.shape[-1] must be equal to nrows + 1 (that is {shape[0] + 1 if shape else 1}), "
-            f"but got {starts._shape[0]}"
+            "crow_indices.shape[-1] must be equal to the number of rows + 1 "
+            f"(={shape[0] + 1 if shape else 1}), but got {starts._shape[0]}"
         )
     if _checks(check_invariants, stored):
-        _check_within(columns.unsqueeze(0), shape[1:], name)
-        if int(starts[0]) or int(starts[-1]) != columns._shape[0]:
-            raise RuntimeError(
-                f"crow_indices must begin with 0 and end with nnz, {columns._shape[0]}, but got "
-                f"{int(starts[0])} and {int(starts[-1])}"
-            )
-        if bool((starts[1:] < starts[:-1]).any()):
-            raise RuntimeError(f"crow_indices must not decrease, got {starts.tolist()}")
+        check_rows(starts, columns, shape, name)
+        if _is_asked(check_invariants):
+            check_columns_ordered(starts, columns, shape, name)
     return CsrTensor.of(starts, columns, stored, shape)
 
 
@@ -273,7 +274,10 @@ def _values(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
     stored = as_tensor(values, dtype=dtype, device=device)
     if requires_grad:
         return stored.detach().requires_grad_()
-    return stored.view_as(stored) if given and stored.requires_grad else stored
+    if not given:
+        return stored
+    # The given tensor may take another shape later, by resize_() or t_(): the stored one keeps its own.
+    return stored.view_as(stored) if stored.requires_grad else stored.detach()
 
 
 def _integers(indices: Any, device: Device, name: str) -> Any:
@@ -285,7 +289,7 @@ def _integers(indices: Any, device: Device, name: str) -> Any:
     return found.detach().to(int64)
 
 
-class check_sparse_tensor_invariants(OwnContext):
+class check_sparse_tensor_invariants(OwnContext, ContextDecorator):
     """Whether new sparse tensors are looked at in full, also where that waits for a device.
 
     On "cpu" indices are always looked at: an element outside of the shape has no place.
@@ -296,6 +300,8 @@ class check_sparse_tensor_invariants(OwnContext):
     >>> with tp.sparse.check_sparse_tensor_invariants():
     ...     tp.sparse.check_sparse_tensor_invariants.is_enabled()
     True
+
+    It also decorates a function.
     """
 
     _enabled = False
@@ -326,22 +332,11 @@ class check_sparse_tensor_invariants(OwnContext):
 def _checks(asked: bool | None, stored: Any) -> bool:
     if stored.is_meta:
         return False
-    enabled = check_sparse_tensor_invariants.is_enabled() if asked is None else asked
-    return enabled or stored.device.type == "cpu"
+    return _is_asked(asked) or stored.device.type == "cpu"
 
 
-def _check_within(indices: Any, shape: Shape, name: str) -> None:
-    if not indices.numel():
-        return
-    low, high = indices.amin(1).tolist(), indices.amax(1).tolist()
-    for dim, (least, most) in enumerate(zip(low, high, strict=True)):
-        if least < 0:
-            raise RuntimeError(f"{name}(): found negative index {least} for dim {dim}")
-        if most >= shape[dim]:
-            raise RuntimeError(
-                f"{name}(): size is inconsistent with indices: for dim {dim}, size is {shape[dim]} but "
-                f"found index {most}"
-            )
+def _is_asked(asked: bool | None) -> bool:
+    return check_sparse_tensor_invariants.is_enabled() if asked is None else asked
 
 
 # --- conversions ------------------------------------------------------------------------------

@@ -12,17 +12,24 @@ from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.shapes import normalize_dim
 
 from .arithmetic import as_coo, like
+from .layouts import sparse_coo
 from .structure import spread
 from .tensors import CooTensor, SparseTensor, sparse_dim_of
 
 CAT = op_registry.handle("cat")
 
 
-def permute(input: Any, *dims: Any) -> Any:
+def permute(input: Any, *sizes: Any, dims: Any = None) -> Any:
     """Return a tensor with its dimensions in another order, sparse ones before dense ones."""
-    given = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+    given: Any = sizes if dims is None else (dims,)
+    given = given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
     count = len(input._shape)
     order = [normalize_dim(dim, count, "permute") for dim in given]
+    if len(order) != count:
+        raise RuntimeError(
+            f"permute(): the number of dimensions, {count}, does not match the length of the order that is "
+            f"wanted, {len(order)}"
+        )
     if sorted(order) != list(range(count)):
         raise RuntimeError(
             f"permute(): expected each of the {count} dimensions once, got {list(given)}"
@@ -80,11 +87,12 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
     index = index.reshape(-1).to(int64)
     whole = dim if is_sparse else dim + places.sparse_dim()
     size = places._shape[whole]
-    if index.numel() and (int(index.min()) < 0 or int(index.max()) >= size):
+    if index.numel() and (int(index.min()) < -size or int(index.max()) >= size):
         raise IndexError(
             f"index_select(): index contains {index.tolist()} that is out of range for tensor of size "
             f"{list(input.shape)} at dimension {whole}"
         )
+    index = (index < 0) * full_like(index, size) + index
     shape = (*places._shape[:whole], index._shape[0], *places._shape[whole + 1 :])
     if not is_sparse:
         values = places._stored.index_select(dim + 1, index)
@@ -124,6 +132,28 @@ def select(input: Any, dim: int, index: Any) -> Any:
     return CooTensor.of(where, values, shape, places._coalesced)
 
 
+def _narrow(input: Any, dim: int, start: Any, length: int) -> Any:
+    places = as_coo(input)
+    is_sparse, dim = sparse_dim_of(places, dim, "narrow")
+    whole = dim if is_sparse else dim + places.sparse_dim()
+    size, first = places._shape[whole], int(start)
+    if length < 0 or not 0 <= first <= size - length:
+        raise RuntimeError(
+            "narrow(): Invalid range to narrow. range(start, start+length) must be a subset of "
+            f"range(0, {size}), got start={first}, length={length}"
+        )
+    shape = (*places._shape[:whole], length, *places._shape[whole + 1 :])
+    if not is_sparse:
+        values = places._stored.narrow(dim + 1, first, length)
+        return CooTensor.of(places._where, values, shape, places._coalesced)
+    numbers = places._where[dim]
+    chosen = ((numbers >= first) & (numbers < first + length)).nonzero().squeeze(1)
+    where = places._where.index_select(1, chosen)
+    where[dim] -= first
+    made = CooTensor.of(where, places._stored.index_select(0, chosen), shape, places._coalesced)
+    return like(made, input.layout)
+
+
 def _unsqueeze(input: Any, dim: int) -> Any:
     places = as_coo(input)
     count = len(places._shape)
@@ -146,18 +176,19 @@ def _cat(tensors: Any, dim: int = 0) -> Any:
     first = parts[0]
     is_sparse, place = sparse_dim_of(first, dim, "cat")
     whole = place if is_sparse else place + first.sparse_dim()
-    for part in parts:
+    for number, part in enumerate(parts):
         same = (*part._shape[:whole], *part._shape[whole + 1 :])
         if (
             same != (*first._shape[:whole], *first._shape[whole + 1 :])
             or part.sparse_dim() != first.sparse_dim()
         ):
             raise RuntimeError(
-                "cat(): expected tensors of the same sparse and dense dimensions and equal sizes but "
-                f"along dimension {whole}, got {[list(p.shape) for p in parts]}"
+                f"cat(): All tensors must have the same shape: {list(first.shape)} (except in the "
+                f"concatenating dimension, {whole}), and the same sparse dimensions, but found shape: "
+                f"{list(part.shape)} at position {number}, of {part.sparse_dim()} sparse ones"
             )
     if not is_sparse:
-        raise NotImplementedError("cat(): sparse tensors are joined along sparse dimensions")
+        return _joined_values(parts, place + 1, whole)
     wheres, before = [], 0
     for part in parts:
         where = part._where.clone()
@@ -168,6 +199,22 @@ def _cat(tensors: Any, dim: int = 0) -> Any:
     values = CAT.call([part._stored for part in parts])
     ordered = whole == 0 and all([part._coalesced for part in parts])
     return like(CooTensor.of(CAT.call(wheres, 1), values, shape, ordered), shown)
+
+
+def _joined_values(parts: list[CooTensor], dim: int, whole: int) -> Any:
+    """Return tensors joined along a dense dimension: the values of each beside zeros of the others."""
+    first = parts[0]
+    sizes = [part._stored._shape[dim] for part in parts]
+    values = []
+    for number, part in enumerate(parts):
+        shape = list(part._stored._shape)
+        before, after = [*shape], [*shape]
+        before[dim], after[dim] = sum(sizes[:number]), sum(sizes[number + 1 :])
+        stored = part._stored
+        values.append(CAT.call([stored.new_zeros(before), stored, stored.new_zeros(after)], dim))
+    shape = [*first._shape[:whole], sum(sizes), *first._shape[whole + 1 :]]
+    where = CAT.call([part._where for part in parts], 1)
+    return CooTensor.of(where, CAT.call(values), tuple(shape))
 
 
 def _stack(tensors: Any, dim: int = 0) -> Any:
@@ -199,7 +246,6 @@ def get_item(tensor: Any, key: Any) -> Any:
             dim += 1
         elif isinstance(item, (list, TensorBase)) and not isinstance(item, SparseTensor):
             index: Any = item if isinstance(item, TensorBase) else _as_index(item, tensor)
-            index = (index < 0) * full_like(index, tensor.shape[dim]) + index
             result = index_select(result, dim, index)
             dim += 1
         else:
@@ -215,9 +261,29 @@ def rows_numbered(count: int, beside: Any) -> Any:
     return arange(count, dtype=int64, device=beside.device)
 
 
+def _turned(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an in-place variant whose result may be of another shape."""
+
+    def turn(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if input.layout is not sparse_coo:
+            raise RuntimeError(
+                f"{name}: in-place transposition is not supported for layout {input.layout}"
+            )
+        return input._take(function(input, *args, **kwargs))
+
+    return turn
+
+
+#: In-place variants of ops after which a tensor has another shape.
+IN_PLACE: dict[str, Callable[..., Any]] = {
+    "t_": _turned("t_", _t),
+    "transpose_": _turned("transpose_", transpose),
+}
+
 TABLE: dict[str, Callable[..., Any]] = {
     "cat": _cat,
     "index_select": index_select,
+    "narrow": _narrow,
     "permute": permute,
     "select": select,
     "stack": _stack,

@@ -8,9 +8,16 @@ from tensorplug.core.tensor.layout import layout, strided
 
 
 class _SparseLayout(layout):
-    """A layout that is pickled as a name of this module."""
+    """A layout that makes its tensors itself, and is pickled as a name of this module."""
 
     __slots__ = ()
+    intercepts = True
+
+    def compute(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return what an op that makes tensors makes in this layout."""
+        from .factories import made_in  # it needs this module
+
+        return made_in(self, op, args, kwargs)
 
     def __reduce__(self) -> Any:
         return layout_named, (self.name,)

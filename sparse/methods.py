@@ -9,6 +9,11 @@ from typing import Any, TypeVar
 from .arithmetic import sparse_mask as sparse_mask  # noqa: PLC0414  also a method
 from .creation import to_layout
 from .layouts import sparse_coo, sparse_csr
+from .products import sspaddmm as sspaddmm  # noqa: PLC0414
+from .resizing import (
+    sparse_resize_ as sparse_resize_,  # noqa: PLC0414
+    sparse_resize_and_clear_ as sparse_resize_and_clear_,  # noqa: PLC0414
+)
 
 R = TypeVar("R")
 
@@ -131,6 +136,8 @@ indices = _of("sparse coordinate")("indices")
 values = _of("sparse")("values")
 crow_indices = _of("sparse row compressed")("crow_indices")
 col_indices = _of("sparse row compressed")("col_indices")
+ccol_indices = _of("sparse column compressed")("ccol_indices")
+row_indices = _of("sparse column compressed")("row_indices")
 _nnz = _of("sparse")("_nnz")
 _indices = _of("sparse coordinate")("_indices")
 _values = _of("sparse coordinate")("_values")

@@ -23,12 +23,20 @@ def _check_matrix(tensor: Any, name: str) -> None:
         )
 
 
+def _by(tensor: Any) -> str:
+    return "x".join(map(str, tensor.shape))
+
+
 def _check_sizes(a: Any, b: Any, name: str) -> None:
     inner = b.shape[0]
     if a.shape[-1] != inner:
         raise RuntimeError(
-            f"{name}(): mat1 and mat2 shapes cannot be multiplied ({list(a.shape)} and {list(b.shape)})"
+            f"{name}(): mat1 and mat2 shapes cannot be multiplied ({_by(a)} and {_by(b)})"
         )
+    _check_dtypes(a, b, name)
+
+
+def _check_dtypes(a: Any, b: Any, name: str) -> None:
     if a.dtype is not b.dtype:
         raise RuntimeError(
             f"{name}(): expected m1 and m2 to have the same dtype, but got: {a.dtype} != {b.dtype}"
@@ -37,6 +45,8 @@ def _check_sizes(a: Any, b: Any, name: str) -> None:
 
 def matmul(input: Any, other: Any, name: str = "matmul") -> Any:
     """Return the product of two matrices, or a matrix and a vector, of which one at least is sparse."""
+    if input.dim() == 3 and other.dim() == 3:
+        return _batch_product(input, other, name)
     _check_matrix(input, name)
     _check_matrix(other, name)
     if input.dim() == 1 and not isinstance(input, SparseTensor):
@@ -81,6 +91,29 @@ def _mv(input: Any, vec: Any) -> Any:
     return matmul(input, vec, "mv")
 
 
+def _batch_product(input: Any, other: Any, name: str) -> Any:
+    """Return products of a batch: one product of a matrix whose blocks are those of the batch."""
+    batch, rows, inner = input.shape
+    if (
+        not isinstance(input, SparseTensor)
+        or isinstance(other, SparseTensor)
+        or input.dense_dim()
+        or (batch, inner) != tuple(other.shape[:2])
+    ):
+        raise RuntimeError(
+            f"{name}(): of batches a sparse one of three sparse dimensions is multiplied by a dense one of "
+            f"as many matrices, got {input.layout} of {_by(input)} and {other.layout} of {_by(other)}"
+        )
+    _check_dtypes(input, other, name)
+    numbers, row, column = as_coo(input)._where
+    columns = other.shape[2]
+    product = coo_matmul(
+        numbers * rows + row, numbers * inner + column, input._stored,
+        other.reshape(batch * inner, columns), batch * rows,
+    )  # fmt: skip
+    return product.reshape(batch, rows, columns)
+
+
 def _mm(input: Any, mat2: Any) -> Any:
     return matmul(input, mat2, "mm")
 
@@ -116,8 +149,21 @@ def _linear(input: Any, weight: Any, bias: Any = None) -> Any:
     return product if bias is None else product + bias
 
 
-def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) -> Any:
+def sampled_addmm(
+    input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0, out: Any = None
+) -> Any:
     """Return ``beta * input + alpha * (mat1 @ mat2)`` at the places of the sparse `input` only.
+
+    Parameters
+    ----------
+    input : Tensor
+        A sparse matrix, (n, p).
+    mat1, mat2 : Tensor
+        Dense, (n, m) and (m, p).
+    beta, alpha : number
+        Factors.
+    out : Tensor, optional
+        A sparse tensor of the layout of `input`, which becomes the result.
 
     Examples
     --------
@@ -134,11 +180,73 @@ def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: A
         )
     _check_matrix(input, "sampled_addmm")
     _check_sizes(mat1, mat2, "sampled_addmm")
+    if out is not None:
+        from .calls import written  # it needs this module
+
+        options = {"beta": beta, "alpha": alpha}
+        return written("sampled_addmm", sampled_addmm, (input, mat1, mat2), options, out)
     places = as_coo(input)
     rows = mat1.index_select(0, places._where[0])
     columns = mat2.t().index_select(0, places._where[1])
     product = (rows * columns).sum(1) * alpha
     return input._with_values(input._stored * beta + product)
+
+
+def reduced_product(mat1: Any, mat2: Any, reduce: str) -> Any:
+    """Return a product whose terms are not summed: their mean, or the largest or smallest of them.
+
+    It is over the terms of the elements that `mat1` stores; where a row has none, it is zero.
+    """
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    if reduce not in REDUCTIONS:
+        raise RuntimeError(
+            f"mm(): reduce argument must be one of {', '.join(REDUCTIONS)}, got {reduce!r}"
+        )
+    if not isinstance(mat1, CsrTensor) or isinstance(mat2, SparseTensor):
+        raise NotImplementedError(
+            "mm(): with reduce= a matrix of layout sparse_csr is multiplied by a dense one, got layouts "
+            f"{mat1.layout} and {mat2.layout}"
+        )
+    if reduce == "sum":
+        return matmul(mat1, mat2, "mm")
+    _check_sizes(mat1, mat2, "mm")
+    rows, columns = as_coo(mat1)._where
+    terms = mat2.index_select(0, columns) * mat1._stored.unsqueeze(1)
+    start = terms.new_zeros((mat1._shape[0], terms._shape[1]))
+    return start.index_reduce(0, rows, terms, reduce, include_self=False)
+
+
+#: How the terms of a product come together.
+REDUCTIONS = ("sum", "mean", "amax", "amin", "prod")
+
+
+def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """Return ``beta * input + alpha * (mat1 @ mat2)`` of sparse matrices and a dense one, as a sparse one.
+
+    Parameters
+    ----------
+    input, mat1 : Tensor
+        Sparse, (n, p) and (n, m).
+    mat2 : Tensor
+        Dense, (m, p).
+    beta, alpha : number
+        Factors.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.eye(2).to_sparse()
+    >>> tp.sspaddmm(x, x, tp.ones(2, 2), alpha=3).to_dense()
+    tensor([[4., 3.],
+            [3., 4.]])
+    """
+    if not isinstance(input, SparseTensor) or not isinstance(mat1, SparseTensor):
+        raise RuntimeError(
+            f"sspaddmm(): expected sparse tensors as input and mat1, got layouts {input.layout} and "
+            f"{getattr(mat1, 'layout', mat1)}"
+        )
+    product = matmul(mat1, mat2, "sspaddmm")
+    return _added(input, product.to_sparse(layout=input.layout), beta, alpha)
 
 
 def as_hybrid(product: Any) -> CooTensor:

@@ -83,8 +83,18 @@ def _any(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 def _norm(
     input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None
 ) -> Any:
-    if dim is not None or keepdim:
-        raise NotImplementedError("norm(): of a sparse tensor over all dimensions")
+    if keepdim:
+        raise RuntimeError("norm_sparse currently does not support keepdim=True")
+    every = tuple(range(len(input._shape)))
+    if (
+        dim is not None
+        and dim != ()
+        and tuple(sorted(normalize_dims(dim, len(every), "norm"))) != every
+    ):
+        raise RuntimeError(
+            "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain "
+            f"all dimensions of the input, got {dim}"
+        )
     values = unique(input)._stored
     if not isinstance(p, str) and p <= 0:
         raise RuntimeError(f"norm(): of a sparse tensor of a positive order, got {p}")

@@ -16,7 +16,7 @@ from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
 from tensorplug.core.tensor.base import bare_tensor
 from tensorplug.core.tensor.layout import layout
-from tensorplug.core.tensor.shapes import Shape, normalize_dim
+from tensorplug.core.tensor.shapes import Shape, as_shape, normalize_dim
 from tensorplug.core.tensor.tensor import Tensor
 
 from .layouts import sparse_coo, sparse_csr
@@ -212,6 +212,11 @@ class SparseTensor(Tensor):
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None:
+            if not self._holds(value):
+                raise RuntimeError(
+                    f"the gradient of a tensor of layout {self._layout.name} has to be one with elements at "
+                    "the same places"
+                )
             value = self._values_of(value)
         self._stored.grad = value
 
@@ -224,17 +229,16 @@ class SparseTensor(Tensor):
         return self._with_values(gradient)
 
     def _values_of(self, gradient: Any) -> Any:
-        """Return the gradient of the values, from that of the tensor."""
-        same = isinstance(gradient, type(self)) and gradient._nnz() == self._nnz()
-        if same:
-            pairs = zip(self._parts()[:-1], gradient._parts()[:-1], strict=True)
-            same = all([a is b or bool((a == b).all()) for a, b in pairs])
-        if not same:
-            raise RuntimeError(
-                f"the gradient of a tensor of layout {self._layout.name} has to be one with elements at "
-                "the same places"
-            )
-        return gradient._stored
+        """Return the gradient of the values, from that of the tensor: what it has at their places."""
+        from .arithmetic import sparse_mask  # it needs this module
+
+        return sparse_mask(gradient, self)._stored
+
+    def _holds(self, other: Any) -> bool:
+        """Return whether all elements of another sparse tensor are at places of this one."""
+        from .arithmetic import all_found  # it needs this module
+
+        return isinstance(other, SparseTensor) and all_found(other, self)
 
     def retain_grad(self) -> None:
         """Keep the gradient of a non-leaf tensor in its ``grad`` during backward."""
@@ -315,6 +319,18 @@ class SparseTensor(Tensor):
 
     def __dlpack__(self, **options: Any) -> Any:
         raise BufferError(f"tensors of layout {self._layout.name} cannot be exchanged by DLPack")
+
+    def resize_(self, *sizes: Any, memory_format: Any = None) -> Any:
+        """Give a matrix that is stored row by row other sizes, in place."""
+        from .resizing import resized  # it needs this module
+
+        return resized(self, as_shape(sizes, "resize_"))
+
+    def resize_as_(self, the_template: Any, memory_format: Any = None) -> Any:
+        """Give the tensor the sizes of another of its layout, in place."""
+        from .resizing import resized_as  # it needs this module
+
+        return resized_as(self, the_template)
 
     def share_memory_(self) -> Self:
         """Move the parts to memory that other processes can share; return the tensor."""
@@ -475,8 +491,8 @@ class CooTensor(SparseTensor):
         return self._where
 
     def _values(self) -> Any:
-        """Return the values as they are stored."""
-        return self._stored
+        """Return the values as they are stored, without the way back to them."""
+        return self._stored.detach()
 
     def is_coalesced(self) -> bool:
         """Return whether the coordinates are known to be in order, each of them once."""
@@ -534,6 +550,17 @@ class CooTensor(SparseTensor):
 
         return to_layout(self, layout or sparse_coo, "to_sparse")
 
+    def new(self, *data: Any, size: Any = None, device: Any = None) -> Any:
+        """Return a sparse tensor of sizes, or of coordinates and values, of this dtype."""
+        from .creation import sparse_coo_tensor  # it needs this module
+
+        data = data if size is None else tuple(size)
+        parts = data if data and isinstance(data[0], Tensor) else ()
+        size = () if parts else (as_shape(data, "new") if data else (0,),)
+        return sparse_coo_tensor(
+            *parts, *size, dtype=self.dtype, device=self.device if device is None else device
+        )
+
     def _gradient_over(self, gradient: Any) -> Any:
         if self._coalesced:
             return self._with_values(gradient)
@@ -541,12 +568,6 @@ class CooTensor(SparseTensor):
         from .structure import first_of_each
 
         return first_of_each(self._with_values(gradient))
-
-    def sparse_resize_(self, size: Any, sparse_dim: int, dense_dim: int) -> Self:
-        """Raise: a tensor keeps its shape."""
-        raise NotImplementedError(
-            "sparse_resize_(): a sparse tensor keeps its shape; make another by tp.sparse_coo_tensor"
-        )
 
 
 class CsrTensor(SparseTensor):
@@ -587,6 +608,14 @@ class CsrTensor(SparseTensor):
     def sparse_dim(self) -> int:
         """Return how many dimensions are addressed by indices: two."""
         return 2
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Raise: elements do not lie at steps, and those stored row by row are no dense tensor's."""
+        raise RuntimeError("Sparse CSR tensors do not have strides; their parts have")
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Raise: see :meth:`stride`."""
+        raise RuntimeError("Sparse CSR tensors do not have is_contiguous; their parts have")
 
     def _dense(self) -> Any:
         from .structure import coo_of_csr, dense_of_coo  # they need this module

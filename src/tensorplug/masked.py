@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core import Tensor, ops
-from tensorplug.core.device.dtypes import BOOL, DType, bool_, float32, iinfo, int64
+from tensorplug.core.device.dtypes import BOOL, FLOATING, DType, bool_, float32, iinfo, int64
 from tensorplug.core.ops.linalg.namespace import vector_norm
 from tensorplug.core.ops.rules import check_tensor
+from tensorplug.core.tensor.layout import strided
 from tensorplug.core.tensor.shapes import normalize_dim, normalize_dims
 
 __all__ = [
@@ -55,6 +56,8 @@ def _mask_of(input: Any, mask: Any) -> Any:
             "expected a mask that broadcasts to the input: mask dimensionality higher than of the input, "
             f"{list(mask.shape)} for {list(input.shape)}"
         )
+    if mask.layout is not strided and input.layout is strided:
+        mask = mask.to_dense()
     return mask.to(bool_).expand(input.shape)
 
 
@@ -102,6 +105,25 @@ def _filled(input: Any, mask: Any, name: str, *args: Any) -> Any:
     return ops.where(_mask_of(input, mask), input, neutral)
 
 
+def _is_sparse(input: Any, name: str) -> bool:
+    check_tensor(input, f"masked.{name}")
+    return input.layout is not strided
+
+
+def _sparse(
+    name: str, input: Any, dim: Dims, keepdim: bool, dtype: DType | None, mask: Any
+) -> Tensor:
+    """Return a reduction of a sparse tensor, in its layout; without a mask of what is stored."""
+    from tensorplug.sparse.masked import reduced  # of use with sparse tensors only
+
+    if mask is not None:
+        fits = mask.layout is not strided and mask.shape == input.shape
+        mask = mask.to(bool_) if fits else _mask_of(input, mask.to_dense())
+    dims, neutral = _dims(input, dim, name), _neutral("sum" if name == "mean" else name, input)
+    found: Tensor = reduced(name, input, dims, keepdim, dtype, mask, neutral)
+    return found
+
+
 def sum(
     input: Tensor,
     dim: Dims = None,
@@ -132,6 +154,8 @@ def sum(
     >>> tp.masked.sum(x, 1, mask=mask)
     tensor([1., 0.])
     """
+    if _is_sparse(input, "sum"):
+        return _sparse("sum", input, dim, keepdim, dtype, mask)
     input = _filled(input, mask, "sum")
     return ops.sum(input, _dims(input, dim, "sum"), keepdim, dtype=dtype)
 
@@ -145,7 +169,11 @@ def prod(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return the product of the elements where the mask is True; 1 where there are none."""
+    if _is_sparse(input, "prod"):
+        return _sparse("prod", input, dim, keepdim, dtype, mask)
     result: Any = _filled(input, mask, "prod")
+    if dtype is None and input.dtype.category < FLOATING:
+        dtype = int64
     none = isinstance(dim, list) and not dim  # as torch, whose other reductions take [] as ()
     for d in () if none else sorted(_dims(input, dim, "prod"), reverse=True):
         result = ops.prod(result, d, keepdim, dtype=dtype)
@@ -161,6 +189,8 @@ def amax(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return the largest of the elements where the mask is True; the dtype's lowest where there are none."""
+    if _is_sparse(input, "amax"):
+        return _sparse("amax", input, dim, keepdim, dtype, mask)
     input = _filled(input, mask, "amax")
     return ops.amax(input, _dims(input, dim, "amax"), keepdim).to(dtype or input.dtype)
 
@@ -174,6 +204,8 @@ def amin(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return the smallest of the elements where the mask is True; its dtype's highest if none is."""
+    if _is_sparse(input, "amin"):
+        return _sparse("amin", input, dim, keepdim, dtype, mask)
     input = _filled(input, mask, "amin")
     return ops.amin(input, _dims(input, dim, "amin"), keepdim).to(dtype or input.dtype)
 
@@ -231,6 +263,8 @@ def mean(
             "masked.mean(): Could not infer output dtype: it must be either a floating point or complex "
             f"dtype. Got: {found}"
         )
+    if _is_sparse(input, "mean"):
+        return _sparse("mean", input, dim, keepdim, found, mask)
     total = sum(input, dim, keepdim=keepdim, dtype=found, mask=mask)
     return total / _count(input, dim, keepdim, mask)
 

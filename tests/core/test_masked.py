@@ -11,6 +11,7 @@ import pytest
 
 import tensorplug as tp
 from tensorplug import masked
+from tensorplug.compat import masked_parts
 
 NUMBERS = [[1.0, -2.0, 3.5], [4.0, 0.5, 6.0]]
 MASKS: list[Any] = [
@@ -138,3 +139,135 @@ def test_no_dimensions(shape: tuple[int, ...], keepdim: bool) -> None:
             return tuple(getattr(lib.masked, name)(lib.ones(shape), none, keepdim=keepdim).shape)
 
         assert shape_of(tp) == shape_of(torch), (name, none)
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("dim", [None, (), 0, -1, (0, -1)])
+@pytest.mark.parametrize("name", [name for name in masked.__all__ if name != "logaddexp"])
+def test_the_parts_of_masked_functions(name: str, dim: Any, keepdim: bool) -> None:
+    """Where a result is of any element, by counting; and what a function makes of its parts."""
+    op, x = getattr(tp.masked, name), tp.tensor(NUMBERS)
+    mask = tp.tensor(MASKS[2])
+    assert masked_parts.input_mask(x, mask=mask[:1]).tolist() == [MASKS[2][0]] * len(NUMBERS)
+    order = (2.0,) if name in ("norm", "normalize") else ()
+    found = masked_parts.output_mask(op, x, *order, dim, mask=mask, keepdim=keepdim)
+    if name in ("softmax", "log_softmax", "softmin", "normalize", "cumsum", "cumprod"):
+        assert found.tolist() == MASKS[2]
+    else:
+        axes = masked_parts.canonical_dim(dim, 2)
+        assert axes == {None: (0, 1), (): (0, 1), 0: (0,), -1: (1,), (0, -1): (0, 1)}[dim]
+        expected = np.array(MASKS[2]).sum(axes, keepdims=keepdim) > 0
+        assert found.tolist() == expected.tolist()
+    with pytest.raises(ValueError, match="requires explicit mask"):
+        masked_parts.output_mask(op, x, *order, dim)
+
+
+def test_the_parts_of_masked_functions_are_of_these_alone() -> None:
+    x = tp.tensor(NUMBERS)
+    for op in (tp.sin, tp.masked.logaddexp, "sum"):
+        with pytest.raises(ValueError, match="expected masked operation"):
+            masked_parts.output_mask(op, x, mask=tp.tensor(MASKS[2]))
+    filled = masked_parts.combine_input_and_mask(tp.masked.amax, x, tp.tensor(MASKS[2]))
+    assert filled.amax(1).tolist() == tp.masked.amax(x, 1, mask=tp.tensor(MASKS[2])).tolist()
+
+
+@pytest.mark.parametrize("layout", [tp.sparse_coo, tp.sparse_csr])
+def test_masks_may_be_sparse(layout: tp.layout) -> None:
+    x, mask = tp.tensor(NUMBERS), tp.tensor(MASKS[2])
+    expected = tp.masked.sum(x, 1, mask=mask).tolist()
+    assert tp.masked.sum(x, 1, mask=mask.to_sparse(layout=layout)).tolist() == expected
+
+
+def parts_of(shape: tuple[int, int], sparse_dim: int, layout: tp.layout) -> tuple[Any, Any]:
+    """Return a sparse tensor and a mask, some elements of either where the other stores none."""
+    numbers = np.arange(-5.0, 7.0).reshape(shape) * ((np.arange(12) % 3) > 0).reshape(shape)
+    mask = ((np.arange(12) % 4) > 1).reshape(shape)
+    mask[1] = False
+    made: list[Any] = [
+        tp.tensor(array).to_sparse(sparse_dim)
+        if layout is tp.sparse_coo
+        else tp.tensor(array).to_sparse(layout=layout)
+        for array in (numbers, mask)
+    ]
+    return made[0], made[1]
+
+
+@pytest.mark.parametrize(
+    ("layout", "sparse_dim", "keepdim"),
+    [
+        (tp.sparse_coo, 2, False),
+        (tp.sparse_coo, 2, True),
+        (tp.sparse_coo, 1, False),
+        (tp.sparse_coo, 1, True),
+        (tp.sparse_csr, 2, True),
+    ],
+)
+@pytest.mark.parametrize("dim", [None, 0, 1, (), (0, 1)])
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin", "mean"])
+def test_reductions_of_sparse_tensors(
+    name: str, dim: Any, layout: tp.layout, sparse_dim: int, keepdim: bool
+) -> None:
+    x, mask = parts_of((3, 4), sparse_dim, layout)
+    op = getattr(tp.masked, name)
+    dense = mask.to_dense()
+    axes = (0, 1) if dim is None or dim == () else dim
+    function = {"amax": "max", "amin": "min"}.get(name, name)
+    expected = getattr(np.ma.array(x.to_dense(), mask=~dense.numpy()), function)(
+        axes, keepdims=keepdim
+    )
+    for given in (mask, dense, dense.to_sparse(), dense.to_sparse_csr()):
+        if given.layout is tp.strided or given.sparse_dim() == sparse_dim:
+            found = op(x, dim, keepdim=keepdim, mask=given)
+            assert found.layout is layout
+            np.testing.assert_allclose(
+                np.ma.filled(np.ma.array(found.to_dense(), mask=np.ma.getmaskarray(expected)), 7),
+                np.ma.filled(expected, 7),
+            )
+
+
+@pytest.mark.parametrize("layout", [tp.sparse_coo, tp.sparse_csr])
+@pytest.mark.parametrize("stored", [(), (0.0,), (3.0,), (-2.0, 0.0)])
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin", "mean"])
+def test_a_reduction_of_all_that_a_sparse_tensor_stores(
+    name: str, stored: tuple[float, ...], layout: tp.layout
+) -> None:
+    """Of nothing it is what is neutral, which is stored unless it is zero."""
+    x = tp.zeros(2, 3)
+    x[0, : len(stored)] = tp.tensor(stored)
+    mask = tp.zeros(2, 3, dtype=tp.bool)
+    mask[0, : len(stored)] = True
+    op = getattr(tp.masked, name)
+    for keepdim in (True,) if layout is tp.sparse_csr else (True, False):
+        found = op(x.to_sparse(layout=layout), (0, 1), keepdim=keepdim, mask=mask)
+        expected = op(x, (0, 1), keepdim=keepdim, mask=mask)
+        assert found.layout is layout
+        assert found._nnz() == int(expected != 0)
+        tp.testing.assert_close(found.to_dense(), expected, equal_nan=True)
+
+
+def test_the_gradient_of_reductions_of_sparse_tensors() -> None:
+    x, mask = parts_of((3, 4), 2, tp.sparse_coo)
+    x.requires_grad_()
+    tp.masked.sum(x, 1, mask=mask).to_dense().sum().backward()
+    expected = mask.to_dense() & (x.detach().to_dense() != 0)
+    assert x.grad.to_dense().tolist() == expected.double().tolist()
+
+
+@pytest.mark.parametrize("name", ["prod", "amax", "amin", "mean"])
+def test_what_is_not_stored_counts_by_a_mask_alone(name: str) -> None:
+    x = tp.eye(2).to_sparse()
+    with pytest.raises(ValueError, match=f"masked {name} expects explicit mask for sparse_coo"):
+        getattr(tp.masked, name)(x)
+    assert tp.masked.sum(x).to_dense().item() == 2
+    with pytest.raises(RuntimeError, match="keepdim=False is unsupported"):
+        tp.masked.sum(tp.eye(2).to_sparse_csr(), 0)
+
+
+@pytest.mark.parametrize("dtype", [tp.bool, tp.uint8, tp.int16, tp.int32])
+@pytest.mark.parametrize("shape", [(), (2,), (2, 3)])
+@pytest.mark.parametrize("name", ["sum", "prod"])
+def test_sums_and_products_of_integers_are_int64(name: str, shape: Any, dtype: tp.dtype) -> None:
+    x = tp.ones(shape, dtype=dtype)
+    for mask in (None, x > 0):
+        for dim in (None, (), [])[: 3 if shape else 2]:
+            assert getattr(tp.masked, name)(x, dim, mask=mask).dtype is tp.int64

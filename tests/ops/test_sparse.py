@@ -123,8 +123,42 @@ DIMENSIONS = {
         lambda x, c, t: x.index_select(-1, t(np.array([0, 0]))),
         lambda d, c: d[..., [0, 0]],
     ),
+    "index_select from the end": (
+        lambda x, c, t: x.index_select(0, t(np.array([-1, 0, -1]))),
+        lambda d, c: d[[-1, 0, -1]],
+    ),
+    "narrow": (
+        lambda x, c, t: x.narrow_copy(-1, 1, x.shape[-1] - 1),
+        lambda d, c: d[..., 1:],
+    ),
+    "times a batch": (
+        lambda x, c, t: x * t(np.stack([c.other, -c.other])),
+        lambda d, c: d * np.stack([c.other, -c.other]),
+    ),
+    "repeated in a product": (
+        lambda x, c, t: t(c.other) * x.sum(-1, keepdim=True),
+        lambda d, c: c.other * d.sum(-1, keepdims=True),
+    ),
+    "repeated in front": (
+        lambda x, c, t: t(np.stack([c.other] * 2)) * x.unsqueeze(0),
+        lambda d, c: d * np.stack([c.other] * 2),
+    ),
+    "times a sparse number": (
+        lambda x, c, t: x * t(c.other.reshape(-1)[0] * 2 + 1).to_sparse(),
+        lambda d, c: d * (c.other.reshape(-1)[0] * 2 + 1),
+    ),
+    "cat last": (
+        lambda x, c, t: cat(t)([x, x * 2, x], -1),
+        lambda d, c: np.concatenate([d, 2 * d, d], -1),
+    ),
+    "plus nothing": (
+        lambda x, c, t: lib_of(t).sparse_coo_tensor(c.shape, dtype=x.dtype) + x,
+        lambda d, c: d,
+    ),
     "select last": (lambda x, c, t: x.select(-1, 0), lambda d, c: d[..., 0]),
 }
+#: Products in which torch leaves a sparse dimension of size 1 as it is, and so all copies but one zero.
+TORCH_KEEPS_ONE_COPY = ("repeated in a product", "repeated in front")
 MATRICES = {
     "transpose": (lambda x, c, t: x.transpose(0, 1), lambda d, c: d.T),
     "t": (lambda x, c, t: x.t(), lambda d, c: d.T),
@@ -138,6 +172,10 @@ MATRICES = {
     "addmm": (
         lambda x, c, t: lib_of(t).addmm(t(c.dense @ c.right), x, t(c.right), beta=2, alpha=3),
         lambda d, c: 5 * (d @ c.right),
+    ),
+    "sspaddmm": (
+        lambda x, c, t: x.sspaddmm(x, t(c.other.T @ c.other), beta=2, alpha=3),
+        lambda d, c: 2 * d + 3 * d @ (c.other.T @ c.other),
     ),
     "linear": (
         lambda x, c, t: lib_of(t).nn.functional.linear(t(c.right.T), x),
@@ -224,7 +262,7 @@ def test_layouts_dtypes_and_refusals_are_those_of_torch(kind, shape, seed):
             continue
         for name, (call, _) in table_of(case).items():
             theirs = outcome(lambda: call(case.of(torch, layout), case, maker(torch)))  # noqa: B023
-            if theirs is None or "csc" in str(theirs.layout):
+            if theirs is None or "csc" in str(theirs.layout) or name in TORCH_KEEPS_ONE_COPY:
                 continue
             ours = call(case.of(tp, layout), case, maker(tp))
             where = (name, dtype, layout)
@@ -237,6 +275,32 @@ def test_layouts_dtypes_and_refusals_are_those_of_torch(kind, shape, seed):
             if ours.is_sparse:
                 assert ours.sparse_dim() == theirs.sparse_dim(), where
                 assert ours.coalesce()._nnz() == theirs.coalesce()._nnz(), where
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_products_of_a_batch(kind):
+    cases = [Case(seed, kind, "matrix", "float64") for seed in range(3)]
+    x = tp.stack([case.of(tp) for case in cases])
+    right = np.stack([case.right for case in cases])
+    wanted = np.stack([case.dense for case in cases]) @ right
+    assert np.allclose(x.bmm(tp.tensor(right)).numpy(), wanted)
+    with pytest.raises(RuntimeError, match="batches"):
+        tp.bmm(x, tp.stack([case.of(tp).t() for case in cases]))
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin", "prod"])
+@pytest.mark.parametrize("kind", ["coalesced", "unordered", "empty", "one"])
+def test_terms_of_a_product_come_together_as_is_asked(kind, reduce):
+    case = Case(2, kind, "matrix", "float64")
+    found = tp.sparse.mm(case.of(tp, "csr"), tp.tensor(case.right), reduce).numpy()
+    together = {"amax": np.max, "amin": np.min}.get(reduce, getattr(np, reduce, None))
+    for row, stored in zip(found, named(case.dense, case), strict=True):
+        number = found.tolist().index(row.tolist())
+        terms = (case.dense[number][:, None] * case.right)[stored]
+        wanted = together(terms, 0) if len(terms) else np.zeros(len(row))
+        assert np.allclose(row, wanted)
+    with pytest.raises(RuntimeError, match="reduce"):
+        tp.sparse.mm(case.of(tp, "csr"), tp.tensor(case.right), "median")
 
 
 PRODUCTS = {
@@ -261,6 +325,12 @@ PRODUCTS = {
     "index_select": lambda x, d: x.index_select(0, tp.tensor([2, 0, 0])).to_dense(),
     "cat": lambda x, d: tp.cat([x, x], 1).to_dense(),
     "sampled_addmm": lambda x, d: tp.sparse.sampled_addmm(x, d[:3], d.t()).to_dense(),
+    "mean of terms": lambda x, d: tp.sparse.mm(x.to_sparse_csr(), d, "mean"),
+    "largest term": lambda x, d: tp.sparse.mm(x.to_sparse_csr(), d, "amax"),
+    "sspaddmm": lambda x, d: x.sspaddmm(x, d @ d.t()).to_dense(),
+    "bmm": lambda x, d: tp.stack([as_coo(x)] * 2).bmm(tp.stack([d, -d])),
+    "mul a batch": lambda x, d: (as_coo(x) * tp.stack([(d @ d.t())[:3]] * 2)).to_dense(),
+    "narrow": lambda x, d: x.narrow_copy(1, 1, 2).to_dense(),
 }
 
 
@@ -308,6 +378,40 @@ def test_second_derivatives():
     assert tp.autograd.gradgradcheck(
         lambda v, d: tp.sparse_coo_tensor(where, v, (2, 3)) @ d, (values, dense)
     )
+
+
+GRADIENTS = {
+    "at its places": lambda case, of: case.of(tp, of),
+    "at one place several times": lambda case, of: case.of(tp) + case.of(tp) * 2,
+    "at other places": lambda case, of: tp.tensor(case.other).to_sparse(case.indices.shape[0]),
+    "at no place": lambda case, of: case.of(tp, of) * 0,
+    "dense": lambda case, of: tp.tensor(case.other),
+}
+
+
+@pytest.mark.parametrize("given", GRADIENTS)
+@pytest.mark.parametrize("shape", ["matrix", "vector", "hybrid"])
+@pytest.mark.parametrize("kind", ["coalesced", "unordered", "duplicates"])
+def test_a_gradient_that_is_given_counts_at_the_places_of_the_tensor(kind, shape, given):
+    """Elements of the same place each get the whole gradient of the place."""
+    case = Case(5, kind, shape, "float64")
+    for layout in ("coo", "csr") if case.matrix else ("coo",):
+        values = tp.tensor(case.values, requires_grad=True)
+        x = tp.sparse_coo_tensor(tp.tensor(case.indices), values, case.shape)
+        gradient = GRADIENTS[given](case, layout)
+        ((x if layout == "coo" else x.to_sparse_csr()) * 2).backward(gradient)
+        wanted = 2 * plain(gradient)[tuple(case.indices)]
+        assert np.allclose(values.grad.numpy(), wanted)
+
+
+def test_a_gradient_is_set_at_the_places_of_the_tensor():
+    case = Case(5, "duplicates", "matrix", "float64")
+    x = case.of(tp, requires_grad=True)
+    (x * 3).sum().backward()
+    x.grad = x.grad * 2
+    assert np.allclose(plain(x.grad), 6 * named(case.dense, case))
+    with pytest.raises(RuntimeError, match="same places"):
+        x.grad = tp.ones(case.shape).to_sparse()
 
 
 @pytest.mark.parametrize("layout", ["coo", "csr"])

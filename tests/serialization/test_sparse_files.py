@@ -86,7 +86,7 @@ def test_a_damaged_file_is_refused():
     x.col_indices()[0] = 7
     tp.save(x, file)
     file.seek(0)
-    with pytest.raises(RuntimeError, match="found index 7"):
+    with pytest.raises(RuntimeError, match="from 0 to 7, ncols=3"):
         tp.load(file)
 
 
@@ -104,11 +104,17 @@ def test_layouts_are_pickled_as_themselves():
         (lambda: tp.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (2, 2)), "len.size. = 2"),
         (lambda: tp.sparse_coo_tensor([[0]], tp.ones(1, 2), (2, 3)), "incorrect size"),
         (lambda: tp.sparse_coo_tensor([0, 1], [1.0, 2.0]), "sparse_dim x nnz"),
-        (lambda: tp.sparse_csr_tensor([0, 2], [0, 3], [1.0, 2.0], (1, 3)), "found index 3"),
-        (lambda: tp.sparse_csr_tensor([0, 3], [0, 1], [1.0, 2.0], (1, 3)), "end with nnz"),
+        (
+            lambda: tp.sparse_csr_tensor([0, 2], [0, 3], [1.0, 2.0], (1, 3)),
+            "0 <= col_indices < ncols.*to 3",
+        ),
+        (
+            lambda: tp.sparse_csr_tensor([0, 3], [0, 1], [1.0, 2.0], (1, 3)),
+            "== nnz. is not satisfied: got 3",
+        ),
         (lambda: tp.sparse_csr_tensor([0, 2, 1, 2], [0, 1], [1.0, 2.0]), "must not decrease"),
         (lambda: tp.sparse_csr_tensor([0, 2], [0], [1.0, 2.0]), "one element for each"),
-        (lambda: tp.sparse_csr_tensor([0, 1], [0], [1.0], (2, 2)), r"nrows \+ 1"),
+        (lambda: tp.sparse_csr_tensor([0, 1], [0], [1.0], (2, 2)), r"number of rows \+ 1 \(=3\)"),
         (lambda: tp.ones(2, 2, 2).to_sparse_csr(), "expected a matrix"),
         (lambda: tp.ones(2).to_sparse(layout="sparse_csc"), "no tensors of layout"),
         (lambda: tp.ones(2).coalesce(), "expected sparse coordinate tensor layout but got Strided"),
