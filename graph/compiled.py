@@ -117,7 +117,9 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
-        if thread.stack or thread.modes or thread.preferred or not self._enabled:
+        seen = thread.stack or thread.modes or thread.preferred
+        # Hooks, such as a checkpoint's, are for what the ops of the program save.
+        if seen or thread.saved_hooks or not self._enabled:
             self._eager_calls += 1
             return self._function(*args, **kwargs)
         tensors: list[Any] = []

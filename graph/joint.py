@@ -30,6 +30,7 @@ __all__ = ["Joint", "join"]
 
 _CLONE = handle("clone")
 _DROPOUT = handle("dropout")
+_VIEW, _RESHAPE = handle("view"), handle("reshape")
 
 
 class NothingRecorded(Exception):
@@ -88,6 +89,7 @@ def join(graph: Graph, inputs: list[Any]) -> Joint:
     if draws_by_seed(made):
         raise Uncapturable("random numbers are drawn within an op")
     late = _depending(made, gradients)
+    _expect_any_layout(made, late)
     forward_values = [*values_in(leaves), *written]
     demanded = [
         value
@@ -239,6 +241,17 @@ def _depending(joint: Graph, gradients: Iterable[Value]) -> set[Value]:
         if not found.isdisjoint(node.values()):
             found.update(node.outputs)
     return found
+
+
+def _expect_any_layout(joint: Graph, late: set[Value]) -> None:
+    """Have what depends on the gradients that come in not depend on how those lie in memory."""
+    for node in joint.nodes:
+        if late.isdisjoint(node.outputs):
+            continue
+        if node.op is _VIEW:
+            node.op = _RESHAPE
+        elif node.op.reads_layout and not node.op.layout and node.op.view:
+            raise Uncapturable(f"a derivative is {node.op.name}(), which depends on the layout")
 
 
 def _ancestors(values: Iterable[Value]) -> set[Node]:

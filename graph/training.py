@@ -56,6 +56,13 @@ class Training:
         self.needing = [number for number, tensor in enumerate(inputs) if tensor.requires_grad]
         self.forward: Program | None = None
         self.backward: dict[Any, Program] = {}
+        needed = set(self.joint.wanted)
+        for node in reversed(graph.nodes):
+            if not needed.isdisjoint(node.outputs):
+                needed.update(node.values())
+        needed &= {target for target, _ in graph.writes}
+        # What is read for results and written, too: running again takes the values from before.
+        self.rewritten = [n for n, value in enumerate(graph.inputs) if value in needed]
         random = {v.device for node in graph.nodes if node.op.random for v in node.outputs}
         self.generators = [generator_of(device) for device in random]
 
@@ -110,7 +117,9 @@ class Training:
         )
         node.training = self
         node.saved = tuple(saved)
-        node.inputs = inputs
+        node.inputs = list(inputs)
+        for number in self.rewritten:
+            node.inputs[number] = inputs[number].detach().clone()
         node.versions = tuple([version_of(tensor) for tensor in inputs])
         kept = [inputs[number] for number in joint.inputs]
         kept += [shared(returned[self.graph.result[number]]) for number in joint.results]

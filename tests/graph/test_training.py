@@ -10,6 +10,7 @@ from tensorplug import nn
 from tensorplug.graph import joint, training
 from tensorplug.graph.cut import INFINITE, Network
 from tensorplug.nn import functional as F
+from tensorplug.utils.checkpoint import checkpoint
 
 
 def equal(a, b):
@@ -99,6 +100,67 @@ def test_networks_train_alike(name):
             optimizer.step()
         equal(list(eager.buffers()), list(twin.buffers()))
     assert halves(compiled)
+
+
+#: How the gradient of a result may lie in memory.
+LAYOUTS = {
+    "reversed": lambda g: g.permute(*reversed(range(g.dim()))).contiguous().permute(
+        *reversed(range(g.dim()))
+    ),
+    "with gaps": lambda g: tp.stack([g, -g], -1)[..., 0],
+    "expanded": lambda g: g[:1].expand(g.shape),
+    "one number": lambda g: g.mean().expand(g.shape),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_gradients_lie_in_memory_as_they_may(name, layout):
+    make, data = NETWORKS[name]
+    tp.manual_seed(0)
+    eager = make()
+    twin = copy.deepcopy(eager)
+    compiled = tp.compile(twin)
+    for step in range(4):
+        x = data()
+        xs = [x.clone().requires_grad_(x.is_floating_point()) for _ in range(2)]
+        for module, given in zip((eager, compiled), xs, strict=True):
+            tp.manual_seed(step)
+            result = module(given)
+            gradient = tp.linspace(-1, 2, result.numel()).reshape(result.shape)
+            result.backward(LAYOUTS[layout](gradient) if step else gradient)
+        for a, b in zip(
+            [xs[0].grad, *[p.grad for p in eager.parameters()]],
+            [xs[1].grad, *[p.grad for p in twin.parameters()]],
+            strict=True,
+        ):
+            assert (a is None) is (b is None)
+            if a is not None:  # sums may be of other order in memory of another
+                assert np.allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=1e-5)
+    assert halves(compiled)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_compiled_networks_within_checkpoints(name, reentrant):
+    make, data = NETWORKS[name]
+    tp.manual_seed(0)
+    eager = make()
+    twin = copy.deepcopy(eager)
+    compiled = tp.compile(twin)
+    for step in range(4):
+        x = data()
+        xs = [x.clone().requires_grad_(x.is_floating_point()) for _ in range(2)]
+        if reentrant and not x.is_floating_point():
+            return  # nothing would require grad
+        results = []
+        for module, given in zip((eager, compiled), xs, strict=True):
+            tp.manual_seed(step)
+            results.append(checkpoint(module, given, use_reentrant=reentrant))
+            results[-1].square().sum().backward()
+        equal(*results)
+        equal(xs[0].grad, xs[1].grad)
+        equal([p.grad for p in eager.parameters()], [p.grad for p in twin.parameters()])
 
 
 def function(x, w):
