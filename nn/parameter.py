@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, Self, TypeGuard, cast
 
 from tensorplug.core import Device, DType, Tensor
@@ -88,8 +89,14 @@ class Parameter(_Owned, metaclass=_ParameterType):
     def __repr__(self) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + super().__repr__()
 
-    def _copied_memory(self: Any, memo: dict[int, Any]) -> Any:
-        return self.detach().clone()  # a copy of a parameter has memory of its own, as in torch
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        if id(self) in memo:
+            return memo[id(self)]
+        # Memory of its own and no gradient, as in torch: an optimizer would step along that of the original.
+        result: Any = self._over(self.detach().clone(), self.requires_grad)
+        memo[id(self)] = result
+        result.__dict__.update(deepcopy(self.__dict__, memo))
+        return result
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         attributes = self.__dict__ or None

@@ -31,11 +31,12 @@ def counted(state: dict[str, Any], device: Device) -> Scalar:
 
 
 def multiplied(state: dict[str, Any], name: str, factor: Any, device: Device) -> Scalar:
-    """Multiply a number of the state and return it."""
+    """Multiply a number of the state and return it; as a tensor where a gradient leads through it."""
     if device is not CPU:
         return moved(state, name, device).mul_(factor)
     state[name] *= factor
-    return number(state[name])
+    value = state[name]
+    return value if isinstance(value, Tensor) and value.requires_grad else number(value)
 
 
 def read(state: dict[str, Any], name: str, device: Device) -> Scalar:
@@ -53,9 +54,10 @@ def moved(state: dict[str, Any], name: str, device: Device) -> Tensor:
 
 
 def learning_rate(group: dict[str, Any], device: Device) -> Scalar:
-    """Return the learning rate; as the tensor it is where steps are counted on its device."""
+    """Return the learning rate; the tensor it is where steps are counted on its device or derived by it."""
     lr: Scalar = group["lr"]
-    return lr if device is not CPU and on_device(lr) else number(lr)
+    derived = group.get("differentiable", False) and isinstance(lr, Tensor) and lr.requires_grad
+    return lr if derived or (device is not CPU and on_device(lr)) else number(lr)
 
 
 def at_least(value: Scalar, least: float) -> Scalar:

@@ -39,13 +39,19 @@ def _check_decay(decay: float) -> None:
         )
 
 
-def _move_towards(averaged: list[Tensor], current: list[Tensor], share: float) -> None:
+def _move_towards(
+    averaged: list[Tensor],
+    current: list[Tensor],
+    share: float,
+    counts: Callable[[Tensor, Tensor], Tensor],
+) -> None:
+    """Write averages into tensors; whole numbers, which `lerp_` does not take, get what `counts` says."""
     with no_grad():
         for mean, value in zip(averaged, current, strict=True):
             if mean.is_floating_point() or mean.is_complex():
                 mean.lerp_(value, share)
             else:
-                mean.copy_(mean + (value - mean) * share)
+                mean.copy_(counts(mean, value))
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
@@ -64,7 +70,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
     _check_decay(decay)
 
     def average(averaged: list[Tensor], current: list[Tensor], num_averaged: Any) -> None:  # noqa: ARG001
-        _move_towards(averaged, current, 1 - decay)
+        _move_towards(averaged, current, 1 - decay, lambda a, c: a * decay + c * (1 - decay))
 
     return average
 
@@ -83,7 +89,8 @@ def get_swa_multi_avg_fn() -> MultiAverage:
     """Return the function that writes the plain means of all models so far into a list of tensors."""
 
     def average(averaged: list[Tensor], current: list[Tensor], num_averaged: Any) -> None:
-        _move_towards(averaged, current, 1 / (plain(num_averaged) + 1))
+        count = plain(num_averaged) + 1
+        _move_towards(averaged, current, 1 / count, lambda a, c: a + (c - a) / count)
 
     return average
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tensorplug.core import Tensor
 from tensorplug.core.dispatch.op_registry import defined_by
+from tensorplug.core.dispatch.out_variants import warn_of_resize
 
 from ..ops.normalization import normalize as _vectors
 from ..ops.normalization.batch_norm import batch_norm
@@ -45,4 +46,7 @@ def normalize(
     tensor([[0.6000, 0.8000]])
     """
     result = _vectors.normalize(input, p, dim, eps)
-    return result if out is None else out.copy_(result)
+    if out is None:
+        return result
+    warn_of_resize("normalize", out, result._shape, 3)
+    return out.resize_(result.shape).copy_(result)

@@ -72,7 +72,7 @@ def _around(ndim: int, sizes: Sequence[int]) -> list[tuple[int, int]]:
     return [(0, 0)] * (ndim - len(ends)) + ends[::-1]
 
 
-@composite(rule=_canonical_pad, method=False)
+@composite(rule=_canonical_pad, keeps_format=True, method=False)
 def pad(
     input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:

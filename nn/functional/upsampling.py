@@ -86,6 +86,7 @@ def _canonical_interpolate(
 @composite(
     "input, size, scale_factor, mode, align_corners, antialias",
     rule=_canonical_interpolate,
+    keeps_format=True,
     method=False,
 )
 def interpolate(

@@ -48,7 +48,7 @@ def _canonical_pixel_shuffle(input: Any, upscale_factor: int) -> Any:
     return input, upscale_factor
 
 
-@composite(rule=_canonical_pixel_shuffle, method=False)
+@composite(rule=_canonical_pixel_shuffle, keeps_format=True, method=False)
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Return (*, C r², H, W) rearranged as (*, C, H r, W r).
 
@@ -96,7 +96,7 @@ def _canonical_pixel_unshuffle(input: Any, downscale_factor: int) -> Any:
     return input, downscale_factor
 
 
-@composite(rule=_canonical_pixel_unshuffle, method=False)
+@composite(rule=_canonical_pixel_unshuffle, keeps_format=True, method=False)
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Return (*, C, H r, W r) rearranged as (*, C r², H, W): the inverse of :func:`pixel_shuffle`."""
     r = downscale_factor
@@ -126,7 +126,12 @@ def _canonical_channel_shuffle(input: Any, groups: int) -> Any:
     return input, groups
 
 
-@composite(rule=_canonical_channel_shuffle, aliases=("native_channel_shuffle",), method=False)
+@composite(
+    rule=_canonical_channel_shuffle,
+    keeps_format=True,
+    aliases=("native_channel_shuffle",),
+    method=False,
+)
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Return the channels of (N, C, *) in turn from each of `groups` groups (Zhang et al. 2017).
 

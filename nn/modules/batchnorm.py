@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.device.dtypes import int64
+from tensorplug.core.errors import warn
 from tensorplug.core.ops import empty, ones, zeros
 from tensorplug.core.tensor.creation import tensor
 
@@ -298,15 +299,25 @@ class _InstanceNorm(_Norm):
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
         )
 
+    def _get_no_batch_dim(self) -> int:
+        return self._input_dims[0]
+
     def forward(self, input: Tensor) -> Tensor:
         """Return `input` standardised per sample and channel."""
         self._check_input_dim(input)
-        unbatched = input.ndim == self._input_dims[0]
-        channels = input.shape[0 if unbatched else 1]
-        if channels != self.num_features and self.affine:
-            raise ValueError(
-                f"expected input's size at dim={0 if unbatched else 1} to match num_features "
-                f"({self.num_features}), but got: {channels}."
+        unbatched = input.ndim == self._get_no_batch_dim()
+        dim = 0 if unbatched else 1
+        channels = input.shape[dim]
+        if channels != self.num_features:
+            if self.affine:
+                raise ValueError(
+                    f"expected input's size at dim={dim} to match num_features ({self.num_features}), but "
+                    f"got: {channels}."
+                )
+            warn(
+                f"input's size at dim={dim} does not match num_features. You can silence this warning by "
+                "not passing in num_features, which is not used because affine=False",
+                UserWarning,
             )
         output = F.instance_norm(
             input.unsqueeze(0) if unbatched else input,

@@ -281,7 +281,7 @@ def _canonical_hardtanh(
         min_val, max_val = fitting(min_val, dtype), fitting(max_val, dtype)
     if min_val > max_val:
         raise ValueError(
-            f"hardtanh(): min_val ({min_val}) cannot be greater than max_val ({max_val})"
+            f"hardtanh(): min_val cannot be greater than max_val, got {min_val} and {max_val}"
         )
     return input, min_val, max_val
 
@@ -400,8 +400,12 @@ def softshrink(input: Tensor, lambd: Real = 0.5) -> Tensor:
     RuntimeError
         If `lambd` is negative.
     """
-    # x * 0 keeps nan.
-    return where(input > lambd, input - lambd, where(input < -lambd, input + lambd, input * 0))
+
+    def body(x: Any) -> Any:
+        # x * 0 keeps nan.
+        return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))
+
+    return widened(input, body)
 
 
 def _canonical_hardshrink(input: Any, lambd: Real = 0.5) -> tuple[Any, float]:

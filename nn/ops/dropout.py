@@ -85,7 +85,7 @@ def _canonical_dropout(input: Any, p: float = 0.5, training: bool = True) -> Any
     return _canonical(input, p, training, "dropout")
 
 
-@composite(rule=_canonical_dropout, random=True, method=False)
+@composite(rule=_canonical_dropout, keeps_format=True, random=True, method=False)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Return `input` with each element zeroed with probability `p` and the rest scaled by 1/(1-p)."""
     # Of other layers, vmap wants to see how numbers are drawn.
@@ -138,19 +138,19 @@ _canonical_2d, _shape_2d = _of_channels(2)
 _canonical_3d, _shape_3d = _of_channels(3)
 
 
-@composite(rule=_canonical_1d, random=True, method=False)
+@composite(rule=_canonical_1d, keeps_format=True, random=True, method=False)
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Return `input` (N, C, L) or (C, L) with whole channels zeroed with probability `p`."""
     return input * _scale(input, _shape_1d(input), p)
 
 
-@composite(rule=_canonical_2d, random=True, method=False)
+@composite(rule=_canonical_2d, keeps_format=True, random=True, method=False)
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Return `input` (N, C, H, W) or (N, C, L) with whole channels zeroed with probability `p`."""
     return input * _scale(input, _shape_2d(input), p)
 
 
-@composite(rule=_canonical_3d, random=True, method=False)
+@composite(rule=_canonical_3d, keeps_format=True, random=True, method=False)
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Return `input` (N, C, D, H, W) or (C, D, H, W) with whole channels zeroed with probability `p`."""
     return input * _scale(input, _shape_3d(input), p)
@@ -174,7 +174,7 @@ def _canonical_alpha_dropout(input: Any, p: float = 0.5, training: bool = False)
     return _canonical(input, p, training, "alpha_dropout")
 
 
-@composite(rule=_canonical_alpha_dropout, random=True, method=False)
+@composite(rule=_canonical_alpha_dropout, keeps_format=True, random=True, method=False)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """Return `input` with dropout that keeps mean and variance, for networks of SELU."""
     return _alpha(input, input._shape, p)
@@ -190,7 +190,7 @@ def _canonical_feature_alpha_dropout(input: Any, p: float = 0.5, training: bool 
     return values
 
 
-@composite(rule=_canonical_feature_alpha_dropout, random=True, method=False)
+@composite(rule=_canonical_feature_alpha_dropout, keeps_format=True, random=True, method=False)
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """Return `input` with alpha dropout of whole channels."""
     return _alpha(input, (*input._shape[:2], *[1] * (input.ndim - 2)), p)

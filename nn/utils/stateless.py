@@ -14,6 +14,7 @@ from tensorplug.core.contexts import Block, Steps
 from tensorplug.core.ops.joining.joining import stack
 
 from ..module import Module
+from ..parameter import Parameter
 
 __all__ = ["functional_call", "stack_module_state"]
 
@@ -38,7 +39,7 @@ def _merged(states: Any) -> State:
         twice = merged.keys() & part.keys()
         if twice:
             raise ValueError(
-                f"{min(twice)} appears in multiple dictionaries; behavior is ambiguous"
+                f"{sorted(twice)} appeared in multiple dictionaries, which is ambiguous"
             )
         merged.update(part)
     return merged
@@ -85,10 +86,16 @@ def _swapped(module: Module, state: State, tie_weights: bool, strict: bool) -> B
 
 
 def _swapping(module: Module, state: State, tie_weights: bool, strict: bool) -> tuple[Steps, Steps]:
-    slots = _slots(module)
+    for name, value in state.items():
+        if value is not None and not isinstance(value, Tensor):
+            raise TypeError(
+                f"functional_call(): {name}: {value} is not an instance of torch.Tensor"
+            )
+    # Names alone lead to their places, around circles of modules too; ties and what is missing need all.
+    slots = _slots(module) if tie_weights or strict else {}
     given = _with_ties(slots, state) if tie_weights else dict(state)
-    unexpected = [name for name in given if name not in slots]
-    missing = [name for name in slots if name not in given]
+    unexpected = sorted(given.keys() - slots.keys())
+    missing = sorted(slots.keys() - given.keys())
     if strict and (unexpected or missing):
         lines = [f"Error(s) in reparametrizing for {module._get_name()}:"]
         if unexpected:
@@ -105,7 +112,7 @@ def _swapping(module: Module, state: State, tie_weights: bool, strict: bool) -> 
             table = _table(owner, name)
         else:
             prefix, _, name = full.rpartition(".")
-            table = _plain_table(module.get_submodule(prefix), name)
+            table = _table_by_name(module.get_submodule(prefix), name, value)
         puts.append(partial(setitem, table, name, value))
         restore = partial(setitem, table, name, table[name]) if name in table else None
         restores.append(restore or partial(table.pop, name, None))
@@ -117,15 +124,16 @@ def _swapping(module: Module, state: State, tie_weights: bool, strict: bool) -> 
     return puts, [replaced, *reversed(restores)]
 
 
-def _plain_table(owner: Module, name: str) -> dict[str, Any]:
-    """Return where a module keeps a tensor that is neither a parameter nor a buffer."""
+def _table_by_name(owner: Module, name: str, value: Any) -> dict[str, Any]:
+    """Return where a module keeps a tensor, or would keep a new one."""
     present = getattr(owner, name, None)
     if present is not None and not isinstance(present, Tensor):
-        raise TypeError(f"functional_call(): {name}: {present} is not a tensor")
+        raise TypeError(f"attribute `{name}`: {present} is not an instance of torch.Tensor")
     for table in (owner._parameters, owner._buffers):
         if name in table:
             return table
-    return owner.__dict__
+    new = present is None and isinstance(value, Parameter)
+    return owner._parameters if new else owner.__dict__
 
 
 def functional_call(

@@ -208,6 +208,20 @@ def test_batch_norm(compare, shape, training, affine):
     assert ours[1].tolist() == pytest.approx(var.tolist(), rel=1e-10)
 
 
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_of_nothing(training):
+    """Also without channels, where numbers in one dimension are refused."""
+    statistics = None if training else tp.ones(1)
+    for shape in ((0,), (0, 1), (2, 1, 0)):
+        x = tp.zeros(shape, requires_grad=True)
+        found = F.batch_norm(x, statistics, statistics, training=training)
+        found.sum().backward()
+        assert found.shape == x.grad.shape == shape
+        assert found is not x
+    with pytest.raises(ValueError, match="at least 2D"):
+        F.batch_norm(tp.zeros(3), statistics, statistics, training=training)
+
+
 @pytest.mark.parametrize("last", [(4,), (3, 4), (2, 3, 4)])
 def test_layer_and_rms_norm(compare, last):
     compare.functional("layer_norm", randn(2, 3, 4), last, randn(*last), randn(*last))

@@ -72,6 +72,27 @@ def test_everything_ignored_is_nan():
     assert F.cross_entropy(tp.zeros(2, 3), target, reduction="sum").item() == 0.0
 
 
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 2), (40, 3, 5)])
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64, tp.bfloat16])
+def test_the_gradient_of_a_mean_without_weight_is_nan(name, shape, dtype):
+    """As the mean is; what is ignored gets no gradient."""
+    x = tp.zeros(shape, dtype=dtype, requires_grad=True)
+    target = tp.zeros((shape[0], *shape[2:]), dtype=tp.int64)
+    target[0] = 1
+    for ignored in (1, -100):
+        x.grad = None
+        loss = getattr(F, name)(x, target, tp.tensor([0, 0, 1], dtype=dtype), ignore_index=ignored)
+        loss.backward()
+        named = x.grad.gather(1, target.unsqueeze(1)).squeeze(1)
+        assert loss.isnan()
+        assert named.isnan().equal(target != ignored)
+        assert ((target != ignored).unsqueeze(1) | (x.grad == 0)).all()
+    x.grad = None
+    getattr(F, name)(x, target * 0 - 100).backward()
+    assert x.grad.equal(tp.zeros_like(x.grad))
+
+
 def test_an_infinite_loss_that_is_ignored():
     logs = tp.tensor([[0.0, -math.inf], [-math.inf, 0.0]])
     assert F.nll_loss(logs, tp.tensor([0, 0]), ignore_index=0, reduction="sum").item() == 0.0

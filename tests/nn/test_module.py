@@ -374,6 +374,8 @@ def test_deepcopy():
     assert [name for name, _ in clone.named_parameters()] == PARAMETERS
     assert isinstance(clone.first.weight, nn.Parameter)
     assert clone.first.weight.requires_grad
+    assert clone.first.weight.grad is None
+    assert net.first.weight.grad is not None
     with tp.no_grad():
         clone.first.weight.fill_(7)
     assert net.first.weight.tolist() != clone.first.weight.tolist()

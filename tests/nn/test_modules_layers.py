@@ -376,3 +376,17 @@ def test_old_checkpoints_of_batch_norm_lack_the_count():
 def test_bad_input(call, error):
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("batched", [True, False])
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_instance_norm_of_other_channels(dims, batched, affine):
+    layer = getattr(tp.nn, f"InstanceNorm{dims}d")(4, affine=affine)
+    x = tp.rand([3] * batched + [2] * (dims + 1))
+    if affine:
+        with pytest.raises(ValueError, match=f"expected input's size at dim={int(batched)}"):
+            layer(x)
+    else:
+        with pytest.warns(UserWarning, match="which is not used because affine=False"):
+            assert layer(x).shape == x.shape

@@ -7,7 +7,7 @@ import pytest
 
 import tensorplug as tp
 from tensorplug import nn
-from tensorplug.nn.utils import parametrizations, parametrize
+from tensorplug.nn.utils import parametrizations, parametrize, prune
 
 
 def lazy(name, *args, **options):
@@ -296,6 +296,28 @@ def test_weight_norm(compare, dim, form):
     compare(ours, theirs, torch.randn(2, 4, dtype=torch.float64, requires_grad=True))
     for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
         assert a.grad.flatten().tolist() == pytest.approx(b.grad.flatten().tolist(), rel=1e-10)
+
+
+TYING = {
+    "weight_norm": lambda m: parametrizations.weight_norm(m).parametrizations.weight.original1,
+    "orthogonal": lambda m: parametrizations.orthogonal(m).parametrizations.weight.original,
+    "spectral_norm": lambda m: parametrizations.spectral_norm(m).parametrizations.weight.original,
+    "hooked weight_norm": lambda m: nn.utils.weight_norm(m).weight_v,
+    "hooked spectral_norm": lambda m: nn.utils.spectral_norm(m).weight_orig,
+    "pruning": lambda m: prune.l1_unstructured(m, "weight", 0.3).weight_orig,
+}
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("name", TYING)
+def test_a_weight_that_two_modules_share_stays_shared(name):
+    one, two = nn.Linear(3, 3), nn.Linear(3, 3)
+    two.weight = one.weight
+    original = TYING[name](two)
+    assert original.data_ptr() == one.weight.data_ptr()
+    with tp.no_grad():
+        one.weight.mul_(2)
+    assert tp.equal(original, one.weight)
 
 
 def test_weight_norm_does_not_change_the_weight():

@@ -371,3 +371,33 @@ def test_transformers_feed_forward_under_autocast():
         found = layer.linear2(nn.modules.linear.activated(layer.linear1, nn.functional.relu, x))
         assert found.dtype is tp.bfloat16
         assert tp.allclose(layer(x).float(), expected, atol=0.1)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("kind", ["padding", "mask", "additive"])
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64, tp.bfloat16])
+def test_rows_with_nothing_to_attend_to(dtype, kind, training):
+    """With weights they are NaN, as a softmax of nothing; without them zero, but for the bias."""
+    attention = nn.MultiheadAttention(4, 2, batch_first=True, dtype=dtype).train(training)
+    nn.init.constant_(attention.out_proj.bias, 0.5)
+    x = tp.ones(2, 3, 4, dtype=dtype)
+    seen = tp.ones(2, 3, dtype=tp.bool)
+    if kind == "padding":
+        seen[1] = False
+        given, blank = {"key_padding_mask": ~seen}, tp.tensor([[False] * 3, [True] * 3])
+    else:
+        allowed = tp.ones(3, 3, dtype=tp.bool)
+        allowed[2] = False
+        mask = (
+            ~allowed
+            if kind == "mask"
+            else tp.zeros(3, 3, dtype=dtype).masked_fill(~allowed, -math.inf)
+        )
+        given, blank = {"attn_mask": mask}, tp.tensor([[False, False, True]] * 2)
+    output, weights = attention(x, x, x, **given)
+    assert output.isnan().all(-1).equal(blank)
+    assert weights.isnan().all(-1).equal(blank)
+    output, weights = attention(x, x, x, need_weights=False, **given)
+    assert weights is None
+    assert (output[blank] == 0.5).all()
+    assert not output.isnan().any()

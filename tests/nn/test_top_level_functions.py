@@ -125,12 +125,18 @@ def test_only_the_first_result_has_gradients():
     x = tp.rand(2, 4, 3).requires_grad_()
     for result, *others in (
         tp.native_layer_norm(x, (3,), None, None, 1e-5),
-        tp.native_group_norm(x, None, None, 2, 4, 3, 2, 1e-5),
         tp.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5),
         tp.native_dropout(x, 0.5, True),
     ):
         assert result.requires_grad
         assert not any(value.requires_grad for value in others)
+
+
+def test_all_results_of_a_group_norm_have_gradients():
+    def of_group_norm(x):
+        return tp.native_group_norm(x, None, None, 2, 4, 3, 2, 1e-5)
+
+    assert tp.autograd.gradcheck(of_group_norm, tp.rand(2, 4, 3, dtype=tp.float64).requires_grad_())
 
 
 @pytest.mark.parametrize(

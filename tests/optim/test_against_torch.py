@@ -358,6 +358,44 @@ def test_gradients_pass_through_a_differentiable_step(name, options):
         assert start.grad[i].item() == pytest.approx(slope, rel=1e-5)
 
 
+def after_differentiable_steps(name, options, number, state=None):
+    """The sum of squares of a parameter after steps with `number` as learning rate, or in the state."""
+    parameter = tp.tensor([0.5, -1.25]) * 1.0
+    rate = 0.1 if state else number
+    optimizer = getattr(tp.optim, name)([parameter], lr=rate, differentiable=True, **options)
+    for scale in (1.0, -2.0, 3.0):
+        parameter.grad = tp.tensor([0.25, -0.5]) * scale
+        optimizer.step()
+        if state and scale == 1.0:
+            optimizer.state[parameter][state] = number * 1.0
+    return (parameter**2).sum()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "state"),
+    [
+        ("SGD", {}, None),
+        ("Adam", {}, None),
+        ("AdamW", {}, None),
+        ("NAdam", {}, None),
+        ("RAdam", {"betas": (0.5, 0.6)}, None),
+        ("RMSprop", {}, None),
+        ("Adamax", {}, None),
+        ("Adadelta", {"eps": 0.1}, None),
+        ("NAdam", {}, "mu_product"),
+    ],
+)
+def test_gradients_pass_to_numbers_of_a_differentiable_step(name, options, state):
+    number = tp.tensor(0.3, requires_grad=True)
+    after_differentiable_steps(name, options, number, state).backward()
+    h = 1e-6
+    above, below = [
+        after_differentiable_steps(name, options, tp.tensor(0.3 + step), state).item()
+        for step in (h, -h)
+    ]
+    assert number.grad.item() == pytest.approx((above - below) / (2 * h), rel=1e-5)
+
+
 @pytest.mark.parametrize("name", ["SGD", "Adam"])
 def test_learning_rate_may_be_a_tensor(name):
     ours, _ = run(tp, name, {"lr": tp.tensor(0.05)}, steps=5)

@@ -34,10 +34,11 @@ def values(module):
     return {key: value.reshape(-1).tolist() for key, value in module.state_dict().items()}
 
 
-# torch takes no mean of an integer buffer in its functions for lists.
+# torch takes no plain mean of an integer buffer in its function for lists.
 @pytest.mark.parametrize(
     ("name", "use_buffers"),
-    [(name, False) for name in AVERAGES] + [("swa", True), ("ema", True), ("own", True)],
+    [(name, False) for name in AVERAGES]
+    + [("swa", True), ("ema", True), ("ema of lists", True), ("own", True)],
 )
 def test_averages_are_torchs(name, use_buffers):
     def averaged(library, utils):

@@ -140,7 +140,9 @@ def multi_head_attention_forward(
         v = cat([v, zeros(n, num_heads, 1, head, dtype=v.dtype, device=v.device)], 2)
         added += 1
     mask = _merged(attn_mask, key_padding_mask, added, n, num_heads, q.dtype)
-    output, shares = attend(q, k, v, mask, dropout_p if training else 0.0, False, None)
+    dropped = dropout_p if training else 0.0
+    # As torch, whose weights are a plain softmax.
+    output, shares = attend(q, k, v, mask, dropped, False, None, blank=not need_weights)
     output = output.permute(2, 0, 1, 3).reshape(length, n, size)
     output = linear(output, out_proj_weight, out_proj_bias)
     if average_attn_weights and need_weights:

@@ -149,14 +149,18 @@ def attend(
     dropout_p: float,
     is_causal: bool,
     scale: float | None,
+    blank: bool = True,
 ) -> tuple[Any, Any]:
-    """Return the attended values and the attention weights; half precision is computed in float32."""
+    """Return the attended values and the attention weights; half precision is computed in float32.
+
+    A row with nothing to see counts as zero if `blank` is true, and else is NaN.
+    """
     dtype = query.dtype
     if dtype in (float16, bfloat16):
         query, key, value = (x.to(float32) for x in (query, key, value))
         if mask is not None and mask.dtype is not bool_:
             mask = mask.to(float32)
-        output, shares = attend(query, key, value, mask, dropout_p, is_causal, scale)
+        output, shares = attend(query, key, value, mask, dropout_p, is_causal, scale, blank)
         return output.to(dtype), shares.to(dtype)
     size = query.shape[-1]
     factor = 1 / math.sqrt(size) if scale is None else scale
@@ -167,13 +171,15 @@ def attend(
     blocked = None
     if mask is not None:
         if mask.dtype is bool_:
-            blocked = mask.logical_not().all(-1, keepdim=True)
+            hidden = mask.logical_not()
             scores = where(mask, scores, -math.inf)
         else:
             scores = scores + mask
-            blocked = (scores.detach() == -math.inf).all(-1, keepdim=True)
-        # A row with nothing to see is 0/0: it counts as zero, in value and gradient.
-        scores = where(blocked, 0.0, scores)
+            hidden = scores.detach() == -math.inf
+        if blank:
+            # A row with nothing to see is 0/0: it counts as zero, in value and gradient.
+            blocked = hidden.all(-1, keepdim=True)
+            scores = where(blocked, 0.0, scores)
     weights = scores.softmax(-1)
     if blocked is not None:
         weights = where(blocked, 0.0, weights)

@@ -169,9 +169,8 @@ def _shares(g: Any, ignored: Any, chosen: Any, weight: Any, reduction: str) -> A
         weights = weight.index_select(0, chosen.reshape(-1)).reshape(chosen.shape)
         weights = where(ignored, 0.0, weights)
     if reduction == "mean":
-        # Where all are ignored nothing is to be learned, whatever the mean of nothing is.
-        total = weights.sum()
-        weights = weights / where(total == 0, 1.0, total)
+        weights = weights / weights.sum()
+    # Where all are ignored nothing is to be learned, whatever the mean of nothing is.
     return where(ignored, 0.0, g * weights)
 
 

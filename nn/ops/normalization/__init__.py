@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import batch_norm, layer_norm, normalize
+from . import batch_norm, layer_norm, normalize, statistics as statistics
 
 DERIVATIVES = [*batch_norm.DERIVATIVES, *layer_norm.DERIVATIVES, *normalize.DERIVATIVES]

@@ -31,6 +31,8 @@ def _canonical_batch_norm(
     check_tensor(input, "batch_norm")
     sizes = input._shape
     if len(sizes) < 2:
+        if 0 in sizes:  # torch takes it, whatever stands beside it
+            return Delegated(input.clone())
         raise ValueError(f"batch_norm(): expected at least 2D input, got {len(sizes)}D")
     channels = sizes[1]
     for name, value in (
@@ -70,6 +72,8 @@ def of_nothing(input: Any, weight: Any, bias: Any) -> Any:
 
 def _fit(input: Any, *numbers: Any) -> bool:
     """Return whether the numbers of channels are of the input's dtype, or float32 for half precision."""
+    if all([number._key is input._key for number in numbers]):
+        return True
     dtype = numbers[0].dtype if numbers else None
     if dtype is not input.dtype and not (dtype is float32 and input.dtype in HALVES):
         return False
@@ -111,13 +115,13 @@ def batch_norm(
     ValueError
         If a channel has only one value in training.
     """
-    affine = [t for t in (weight, bias) if t is not None]
-    shape = along_channels(input)
     if not training:
         assert running_mean is not None
         assert running_var is not None
+        affine = [t for t in (weight, bias) if t is not None]
         if len(affine) != 1 and _fit(input, running_mean, running_var, *affine):
             return batch_norm_inference(input, running_mean, running_var, weight, bias, eps)
+        shape = along_channels(input)
         scale = (running_var + eps).rsqrt()
         if weight is not None:
             scale = scale * weight
@@ -125,10 +129,38 @@ def batch_norm(
         if bias is not None:
             shift = shift + bias
         return (input * scale.reshape(shape) + shift.reshape(shape)).to(input.dtype)
+    return _of_batch(input, running_mean, running_var, weight, bias, momentum, eps)[0]
+
+
+def batch_norm_with_statistics(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    bias: Any,
+    momentum: float | None,
+    eps: float,
+) -> tuple[Any, Any, Any]:
+    """Return what :func:`batch_norm` does of images in training, and the statistics of the batch."""
+    _canonical_batch_norm(input, running_mean, running_var, weight, bias, True, momentum, eps)
+    return _of_batch(input, running_mean, running_var, weight, bias, momentum, eps)
+
+
+def _of_batch(
+    input: Any,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    bias: Any,
+    momentum: float | None,
+    eps: float,
+) -> tuple[Any, Any, Any]:
+    affine = [t for t in (weight, bias) if t is not None]
     if len(affine) == 2 and _fit(input, *affine):
         output, mean, rstd = native_batch_norm(input, weight, bias, eps)
     else:
         output, mean, rstd = native_batch_norm(input, None, None, eps)
+        shape = along_channels(input)
         if weight is not None:
             output = output * weight.reshape(shape)
         if bias is not None:
@@ -136,11 +168,13 @@ def batch_norm(
         output = output.to(input.dtype)
     if running_mean is not None and running_var is not None and momentum is not None:
         count = input.numel() // max(input._shape[1], 1)
-        with no_grad():
-            batch_norm_update_stats(
-                running_mean, running_var, mean, rstd, momentum, eps, count / (count - 1)
-            )
-    return output
+        batch = mean.detach(), rstd.detach(), momentum, eps, count / (count - 1)
+        if running_mean._state or running_var._state:
+            with no_grad():
+                batch_norm_update_stats(running_mean, running_var, *batch)
+        else:
+            batch_norm_update_stats(running_mean, running_var, *batch)
+    return output, mean, rstd
 
 
 @composite(

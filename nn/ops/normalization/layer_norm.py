@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative, no_grad
-from tensorplug.core.device.dtypes import finfo
+from tensorplug.core.device.dtypes import FLOATING, finfo, float32, promote_types
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops.rules import check_tensor
 
@@ -35,7 +35,7 @@ def _last_dims(input: Any, normalized_shape: Sequence[int], name: str) -> tuple[
 def _check_shape(function: str, name: str, value: Any, wanted: tuple[int, ...]) -> None:
     if value is not None and value._shape != wanted:
         raise RuntimeError(
-            f"{function}(): expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+            f"{function}(): Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
             f"{list(value.shape)} and normalized_shape = {list(wanted)}"
         )
 
@@ -111,7 +111,10 @@ def _canonical_rms_norm(
 ) -> Any:
     wanted = _last_dims(input, normalized_shape, "rms_norm")
     _check_shape("rms_norm", "weight", weight, wanted)
-    small = finfo(input.dtype).eps if eps is None else eps
+    if input.dtype.category < FLOATING:
+        raise NotImplementedError(f"rms_norm(): not implemented for {input.dtype.name}")
+    # Half precision is computed in float32, and has that one's epsilon, as in torch.
+    small = finfo(promote_types(input.dtype, float32)).eps if eps is None else eps
     if not input.is_complex():
         return input, wanted, weight, small
     dims = tuple(range(-len(wanted), 0))
@@ -119,7 +122,7 @@ def _canonical_rms_norm(
     return Delegated(output if weight is None else (output * weight).to(input.dtype))
 
 
-@composite(rule=_canonical_rms_norm, method=False)
+@composite(rule=_canonical_rms_norm, keeps_format=True, method=False)
 def rms_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -128,7 +131,7 @@ def rms_norm(
 ) -> Tensor:
     """Return `input` divided by its root mean square over its last dimensions (Zhang and Sennrich 2019).
 
-    `eps` is the dtype's epsilon unless given.
+    `eps` is the epsilon of the dtype unless given, of half precision that of float32.
     """
     assert eps is not None
     length = math.prod(normalized_shape)
@@ -180,7 +183,7 @@ def _extents(input: Any, num_groups: int) -> tuple[int, int]:
     return input._shape[1] // num_groups * indices, indices
 
 
-@composite(rule=_canonical_group_norm, method=False)
+@composite(rule=_canonical_group_norm, keeps_format=True, method=False)
 def group_norm(
     input: Tensor,
     num_groups: int,

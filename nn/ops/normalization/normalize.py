@@ -89,7 +89,7 @@ def _check_response(g: Any, input: Any, size: int, *_: Any) -> None:
     _canonical_local_response_norm(input, size)
 
 
-@composite(rule=_canonical_local_response_norm, method=False)
+@composite(rule=_canonical_local_response_norm, keeps_format=True, method=False)
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
