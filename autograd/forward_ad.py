@@ -15,6 +15,7 @@ from tensorplug.core.tensor.tensor import Tensor
 from .forward.forward_mode import ForwardLevel, set_tangent, tangent_at
 from .transforms import levels
 from .transforms.levels import ActiveLevels, state
+from .transforms.points import behind, raised, rebuilt
 
 __all__ = [
     "UnpackedDualTensor",
@@ -133,19 +134,25 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> A
             f"this is not supported. Tensor is of size {list(tensor._shape)} while the given forward "
             f"gradient is of size {list(tangent._shape)}."
         )
-    if tangent_at(tensor, chosen) is not None:
+    batches = state.batches if tensor._batched or tangent._batched else ()
+    low, direction = (
+        behind(tensor, batches),
+        behind(tangent, batches),
+    )  # tangents are of plain tensors
+    if tangent_at(low, chosen) is not None:
         raise RuntimeError(
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
             "0 is not supported."
         )
-    if tangent_at(tangent, chosen) is not None:
+    if tangent_at(direction, chosen) is not None:
         raise RuntimeError(
             "Setting a forward gradient that itself has a forward gradient at the same level 0 is not "
             "supported; unpack_dual() it first."
         )
-    dual: Any = tensor.view_as(tensor)
-    set_tangent(dual, chosen, tangent)
-    return dual
+    with ActiveLevels((), state.tangents):
+        dual: Any = low.view_as(low)
+    set_tangent(dual, chosen, direction)
+    return raised(dual, batches)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -161,10 +168,17 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if number < 0 or number >= len(thread.dual_levels):
         return UnpackedDualTensor(tensor, None)
     chosen = thread.dual_levels[number]
-    with ActiveLevels((), state.tangents[: state.tangents.index(chosen)]):
-        tangent = tangent_at(tensor, chosen)
-        primal: Any = tensor.view_as(tensor)
+    found: list[Any] = []
+
+    def parted(dual: Any) -> Any:
+        found.append(tangent_at(dual, chosen))
+        primal = dual.view_as(dual)
         set_tangent(primal, chosen, None)  # else it would find the tangent of its base
+        return primal
+
+    with ActiveLevels((), state.tangents[: state.tangents.index(chosen)]):
+        primal = rebuilt(tensor, parted)
+        tangent = None if found[0] is None else rebuilt(tensor, lambda _: found[0])
     return UnpackedDualTensor(primal, tangent)
 
 

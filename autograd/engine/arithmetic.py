@@ -60,7 +60,8 @@ def add(
                 writer(a, b, out=b)
                 return b
     elif isinstance(a, TensorBase) or isinstance(b, TensorBase):
-        total: Any = _tensor(a, key) + _tensor(b, key)
+        # The later first, as in torch: of sparse ones the order of the elements tells.
+        total: Any = _tensor(b, key) + _tensor(a, key)
         return total if total._key.intercepts else total._array
     return key.kernels[index](a, b)
 

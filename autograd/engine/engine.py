@@ -374,14 +374,18 @@ class BackwardPass:
             self.captured[node] = gradient
         edges = node.edges
         needed = self.needed
+        hooked = extra is not None and (extra.pre_hooks or extra.post_hooks)
         if needed is not None and not any([edge in needed for edge in edges]):
+            if hooked and gradient is not None and targets is not None and targets.get(node):
+                backward_hooks.apply_hooked(
+                    self, node, gradient
+                )  # of backward(inputs=…), for its hooks
             return
         if gradient is None:
             for edge in edges:
                 if edge is not None and (needed is None or edge in needed):
                     self._deliver(edge, None, False, ready)
             return
-        hooked = extra is not None and (extra.pre_hooks or extra.post_hooks)
         results = (
             backward_hooks.apply_hooked(self, node, gradient)
             if hooked
@@ -485,7 +489,12 @@ class BackwardPass:
                     known.add_(tensor)
         if extra.post_accumulate_hooks:
             for hook in list(extra.post_accumulate_hooks.values()):
-                hook(leaf)
+                returned = hook(leaf)
+                if returned is not None and returned is not leaf:
+                    raise RuntimeError(
+                        "Tensor post accumulate grad hooks should return None: they change the tensor in "
+                        f"place; got {type(returned).__name__}"
+                    )
 
 
 ACCUMULATE = object()

@@ -270,7 +270,7 @@ class Recorder(GradientLayer):
     def release_view(self, output: Any) -> None:
         """Make a view, of a tensor that nobody else holds, a tensor of its own; it keeps its history."""
         refresh(output)
-        output._state = TRACKED if requires_grad(output) else 0
+        output._state = 0 if output._node is None else TRACKED
         output._view = None
 
     # --- writing in place ---

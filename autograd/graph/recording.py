@@ -347,8 +347,9 @@ def build_listed(op: Op, cached: CachedCall, tensors: Any, output: Any) -> None:
         node = build(op, (tensors, *cached.template[1:]), (output,))
         if node is not None:
             attach(node, (output,))
+            # What hooks packed has no version either, but is this call's alone.
             plain = all([version is None for version in node.versions])
-            if plain and len(node.edges) == len(tensors):
+            if plain and not dispatch_state.gradient.watched and len(node.edges) == len(tensors):
                 how = cached.recordings[1] = PlainRecording.__new__(PlainRecording)
                 how.rule, how.plan = rule, node.plan
                 how.saved, how.versions = node.saved or (), node.versions

@@ -10,7 +10,7 @@ from tensorplug.core.contexts import NOTHING, Context, declare, thread
 from tensorplug.core.device import queues
 from tensorplug.core.dispatch import layers, profiling
 from tensorplug.core.dispatch.state import dispatch_state
-from tensorplug.core.tensor.base import TensorBase
+from tensorplug.core.tensor.base import TensorBase, version_of
 
 from .nodes import Node, SavedByHook, node_extra
 from .views import edge_of, requires_grad
@@ -129,7 +129,15 @@ def pack(
 def _packed(tensor: Any) -> SavedByHook:
     pack_hook, unpack_hook = thread.saved_hooks[-1]
     edge = edge_of(tensor) if tensor._state and requires_grad(tensor) else None
-    return SavedByHook(pack_hook(tensor.detach()), unpack_hook, edge)
+    version = version_of(tensor)
+    packed = pack_hook(tensor.detach())
+    if version_of(tensor) != version:
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "
+            "hook can not be modified by in-place operations as this can lead to unexpected side-effects; "
+            "clone() it first"
+        )
+    return SavedByHook(packed, unpack_hook, edge)
 
 
 def watch(node: Any) -> None:

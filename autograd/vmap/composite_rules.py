@@ -69,13 +69,13 @@ def random_loop(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     check_randomness(info.randomness)
     known = list(generator._defaults.values())
     known.extend([v for v in values if isinstance(v, generator.Generator)])
-    before = [(g, g._seed, g._offset) for g in known]
+    before = [(g, g._position) for g in known]
     rows = []
     for number in range(info.batch_size):
         if info.randomness == "same":
-            for g, seed, offset in before:
+            for g, position in before:
                 with g._lock:
-                    g._seed, g._offset = seed, offset
+                    g._position = position
         rows.append(_rewrap(op, one_sample(values, number)))
     return _STACK.call(rows) if rows else NotImplemented
 

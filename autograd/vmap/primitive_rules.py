@@ -419,7 +419,7 @@ def random_bits(op: Op, spec: Spec, size: int) -> Any:
     shape, seed, offset = spec.values
     count = math.prod(shape)
     for known in list(generator._defaults.values()):
-        if known._seed == seed and known._offset == offset + -(-count // 4):
+        if known._position == (seed, offset + -(-count // 4)):
             seed, offset = known.take(count * size)
             return call_like(op, ((size, *shape), seed, offset), spec, shape=(size, *shape))
     rows = [call_like(op, (shape, seed, offset + n * _APART), spec) for n in range(size)]

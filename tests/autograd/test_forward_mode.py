@@ -273,3 +273,49 @@ def test_rules_of_plugins():
     ):
         plugins.register(Twice())
     assert derivatives.derivative("add").op == "add"
+
+
+# --- duals made inside of vmap ------------------------------------------------------------------
+
+_POINTS = tp.arange(6.0, dtype=float64).reshape(2, 3)
+
+
+def _pushed(x, v):
+    return fwAD.unpack_dual((fwAD.make_dual(x, v) ** 2).sin().sum(-1)).tangent
+
+
+_EYE = tp.eye(3, dtype=float64)
+
+
+@pytest.mark.parametrize(
+    ("mapped", "x", "v", "pair"),
+    [
+        (tp.vmap(_pushed), _POINTS, _POINTS + 1, lambda x, v: (x, v)),
+        (tp.vmap(_pushed, (0, None)), _POINTS, _POINTS[0], lambda x, v: (x, v)),
+        (tp.vmap(_pushed, (None, 0)), _POINTS[1], _POINTS + 1, lambda x, v: (x, v)),
+        (tp.vmap(_pushed, (1, 1)), _POINTS, _POINTS + 1, lambda x, v: (x.T, v.T)),
+        (tp.vmap(tp.vmap(_pushed, (None, 0)), (0, None)), _POINTS, _EYE, lambda x, v: (x[:, None], v)),
+        (tp.vmap(tp.vmap(_pushed, (0, None)), (None, 0)), _POINTS, _EYE, lambda x, v: (x, v[:, None])),
+    ],
+)  # fmt: skip
+def test_duals_inside_of_vmap(mapped, x, v, pair):
+    with fwAD.dual_level():
+        found = mapped(x, v)
+    x, v = pair(x, v)
+    tp.testing.assert_close(found, (2 * x * (x * x).cos() * v).sum(-1))
+
+
+def test_a_dual_is_parted_inside_of_vmap():
+    def primal(dual):
+        parts = fwAD.unpack_dual(dual)
+        assert fwAD.unpack_dual(parts.primal).tangent is None
+        return parts.primal, parts.tangent
+
+    with fwAD.dual_level():
+        value, tangent = tp.vmap(primal)(fwAD.make_dual(_POINTS, _POINTS + 1))
+        assert value.equal(_POINTS)
+        assert tangent.equal(_POINTS + 1)
+        with pytest.raises(RuntimeError, match="already has a forward gradient"):
+            tp.vmap(lambda x: fwAD.make_dual(fwAD.make_dual(x, x), x))(_POINTS)
+        with pytest.raises(RuntimeError, match="different size"):
+            tp.vmap(lambda x: fwAD.make_dual(x, x[:1]))(_POINTS)

@@ -258,7 +258,7 @@ def test_functional_call():
         RuntimeError, match=r"(?s)Unexpected key\(s\): 'zz'.*Missing key\(s\): 'bias'"
     ):
         tp.func.functional_call(model, {"weight": tp.ones(2, 2), "zz": out}, out, strict=True)
-    with pytest.raises(ValueError, match="appears in multiple dictionaries"):
+    with pytest.raises(ValueError, match=r"\[.*\] appeared in multiple dictionaries"):
         tp.func.functional_call(model, (state, state), out)
     norm = tp.nn.BatchNorm1d(2)
     buffers = {name: b.clone() for name, b in norm.named_buffers()}
@@ -276,6 +276,40 @@ def test_tied_weights():
     assert out.tolist() == [[4, 8]]
     loose = tp.func.functional_call(model, {"0.weight": tp.eye(2) * 2}, x, tie_weights=False)
     assert tp.allclose(loose, (x * 2) @ model[1].weight.T)
+
+
+def test_names_lead_around_circles_of_modules():
+    model = tp.nn.Sequential(tp.nn.Linear(2, 2, bias=False))
+    model[0].add_module("above", model)
+    before = model[0].weight
+    state = {"0.above.0.weight": tp.eye(2) * 2}
+    x = tp.tensor([[1.0, 2.0]])
+    assert tp.func.functional_call(model, state, x, tie_weights=False).tolist() == [[2, 4]]
+    assert model[0].weight is before
+
+
+def test_new_parameters_are_among_the_parameters():
+    class Model(tp.nn.Module):
+        def forward(self):
+            return dict(self.named_parameters()), self.plain
+
+    model = Model()
+    new, plain = tp.nn.Parameter(tp.ones(1)), tp.zeros(1)
+    parameters, found = tp.func.functional_call(model, {"new": new, "plain": plain})
+    assert parameters == {"new": new}
+    assert found is plain
+    assert not hasattr(model, "new")
+    assert not hasattr(model, "plain")
+
+
+def test_what_is_no_tensor_is_refused_before_anything_changes():
+    model = tp.nn.Linear(2, 2)
+    before = dict(model.named_parameters())
+    with pytest.raises(TypeError, match="3 is not an instance of torch"):
+        tp.func.functional_call(model, {"weight": tp.ones(2, 2), "bias": 3}, tp.ones(1, 2))
+    assert dict(model.named_parameters()) == before
+    none = {"weight": tp.ones(1, 2), "bias": None}
+    assert tp.func.functional_call(model, none, tp.ones(1, 2)).tolist() == [[2]]
 
 
 def test_ensembles():

@@ -95,6 +95,14 @@ def test_post_accumulate_hooks() -> None:
     assert seen == [[2.0], [4.0]]
     with pytest.raises(RuntimeError, match="non-leaf"):
         (x * 2).register_post_accumulate_grad_hook(print)
+    y = leaf(1.0)
+    y.register_post_accumulate_grad_hook(lambda t: t.grad)
+    with pytest.raises(RuntimeError, match="should return None"):
+        y.sum().backward()
+    z = leaf(1.0)
+    z.register_post_accumulate_grad_hook(lambda t: t.add_(t.grad, alpha=-0.5))
+    z.sum().backward()
+    assert z.tolist() == [0.5]
 
 
 def test_node_hooks() -> None:
@@ -451,3 +459,50 @@ def test_gradgradcheck_takes_gradients_as_they_are() -> None:
     seen.clear()
     assert tp.autograd.gradgradcheck(cube, x)
     assert any(seen)
+
+
+@pytest.mark.parametrize("inputs", ["none", "root", "leaf", "both"])
+def test_hooks_of_a_node_run_wherever_its_gradient_is_wanted(inputs):
+    seen = []
+    x = tp.tensor(1.0, requires_grad=True)
+    y = x.clone()
+    y.grad_fn.register_prehook(lambda gs: seen.append("before") or tuple(g * 2 for g in gs))
+    y.grad_fn.register_hook(lambda *_: seen.append("after"))
+    y.register_hook(lambda g: seen.append("tensor") or g * 3)
+    wanted = {"none": None, "root": [y], "leaf": [x], "both": [x, y]}[inputs]
+    y.sum().backward(inputs=wanted)
+    assert seen == ["tensor", "before", "after"]
+    assert (x.grad is None) == (inputs == "root")
+    if inputs in ("root", "both"):  # before the node's own hooks
+        assert y.grad.item() == 3
+
+
+def test_hooks_of_a_node_do_not_run_where_grad_ends():
+    seen = []
+    y = tp.tensor(1.0, requires_grad=True).clone()
+    y.grad_fn.register_prehook(lambda gs: seen.append(1))
+    assert tp.autograd.grad(y.sum(), y)[0].item() == 1
+    assert not seen
+
+
+@pytest.mark.parametrize("write", [lambda x: x.add_(1), lambda x: x[0].zero_(), lambda x: x.t_()])
+@pytest.mark.parametrize("op", ["exp", "mul"])
+def test_a_pack_hook_must_not_write(write, op):
+    x = tp.ones(2, 2, requires_grad=True)
+
+    def pack(tensor):
+        write(tensor)
+        return tensor
+
+    hooks = tp.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
+    with hooks, pytest.raises(RuntimeError, match="pack hook is modifying its input in place"):
+        x.exp() if op == "exp" else x * x
+
+
+def test_sums_of_sparse_gradients_are_in_torch_s_order():
+    weight = tp.ones(4, 2, requires_grad=True)
+    first, second = tp.tensor([3, 1]), tp.tensor([0])
+    f = tp.nn.functional.embedding
+    (f(first, weight, sparse=True).sum() + f(second, weight, sparse=True).sum()).backward()
+    assert weight.grad._indices().tolist() == [[3, 1, 0]]
+    assert not weight.grad._values().requires_grad

@@ -668,3 +668,25 @@ def test_parts_that_may_be_written_to(name, method):
     tp.testing.assert_close(w.grad, expected.detach())
     with pytest.raises(RuntimeError, match="multiple views"):
         safe[0].mul_(3.0)
+
+
+@pytest.mark.parametrize("name", ["unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"])
+@pytest.mark.parametrize("of", ["leaf", "result", "view"])
+@pytest.mark.parametrize("mode", ["enable_grad", "no_grad"])
+def test_parts_are_no_views(name, of, mode):
+    seen = []
+    for L in (tp, torch):
+        w = L.arange(8.0).reshape(2, 4).requires_grad_()
+        y = {"leaf": w, "result": w * 1, "view": (w * 1).t().t()}[of]
+        with getattr(L, mode)():
+            first, second = getattr(L, name)(y, [1, 3] if name.endswith("sizes") else 2, -1)
+        flags = [
+            (p.requires_grad, p.is_leaf, p._is_view(), p.grad_fn is None) for p in (first, second)
+        ]
+        if mode == "enable_grad":
+            first.mul_(3.0)
+            second.add_(first.sum())
+            (y.sum() + (first * second[:, :1]).sum()).backward()
+            flags += [y.tolist(), w.grad.tolist()]
+        seen.append(flags)
+    assert seen[0] == seen[1]
