@@ -22,6 +22,7 @@ from tensorplug.core.device.dtypes import (
     INTEGRAL,
     DType,
     Number,
+    complex32,
     dtype_named,
     wrap_integer,
 )
@@ -148,6 +149,7 @@ __all__ = [
     "broadcast_shapes",
     "check_every_call",
     "check_tensor",
+    "complex32",
     "composite",
     "contiguous_strides",
     "derivative",

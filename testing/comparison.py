@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorplug.core.device.device import CPU
-from tensorplug.core.device.dtypes import DType
+from tensorplug.core.device.dtypes import DType, complex32, complex64
 from tensorplug.core.tensor.tensor import Tensor
 
 #: (rtol, atol) by dtype, as torch.testing has them; integers and bool compare exactly.
@@ -18,6 +18,7 @@ TOLERANCES: Mapping[str, tuple[float, float]] = {
     "bfloat16": (1.6e-2, 1e-5),
     "float32": (1.3e-6, 1e-5),
     "float64": (1e-7, 1e-7),
+    "complex32": (1e-3, 1e-5),
     "complex64": (1.3e-6, 1e-5),
     "complex128": (1e-7, 1e-7),
 }
@@ -265,6 +266,8 @@ def _attribute(name: str, actual: Any, expected: Any) -> str:
 
 def as_exact(tensor: Tensor) -> Any:
     """Return a tensor's elements as a NumPy array wide enough to compare in."""
+    if tensor.dtype is complex32:
+        tensor = tensor.to(complex64)
     array = tensor.detach().to(CPU).numpy(force=True)
     if tensor.dtype.is_floating_point:
         return array.astype(np.float64)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorplug.core.device.device import CPU, Device
-from tensorplug.core.device.dtypes import DType, bfloat16, iinfo
+from tensorplug.core.device.dtypes import DType, bfloat16, complex32, iinfo
 from tensorplug.core.tensor.creation import from_numpy
 from tensorplug.core.tensor.tensor import Tensor
 
@@ -61,9 +61,7 @@ def make_tensor(
     if noncontiguous and sizes:
         sizes = (*sizes[:-1], 2 * sizes[-1])
     array = _numbers(sizes, dtype, low, high, exclude_zero)
-    made = from_numpy(array)
-    if dtype is bfloat16:
-        made = made.to(bfloat16)
+    made = from_numpy(array).to(dtype)
     if Device(device) is not CPU:
         made = made.to(device)
     if noncontiguous and sizes:
@@ -71,6 +69,9 @@ def make_tensor(
     if memory_format is not None:
         made = made.clone(memory_format=memory_format)
     return made.requires_grad_() if requires_grad else made
+
+
+_DRAWN_AS = {bfloat16: "float32", complex32: "complex64"}  # NumPy has no such numbers
 
 
 def _numbers(
@@ -92,7 +93,7 @@ def _numbers(
         first = min(max(math.ceil(bottom), least), most)
         last = min(max(math.ceil(top) - 1, first), most)
         array = _stream.integers(first, last + 1, sizes)
-    array = np.asarray(array).astype("float32" if dtype is bfloat16 else dtype.name)
+    array = np.asarray(array).astype(_DRAWN_AS.get(dtype, dtype.name))
     if exclude_zero:
         array = np.where(array == 0, np.asarray(1).astype(array.dtype), array)
     return np.ascontiguousarray(array).reshape(sizes)

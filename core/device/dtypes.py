@@ -37,10 +37,16 @@ class DType:
         Bytes of one element.
     is_floating_point, is_complex, is_signed : bool
         As in ``torch.dtype``.
+    is_half : bool
+        Whether it is of half precision, which torch computes in float32 and rounds at the end.
+    takes_floats, takes_integers : bool
+        Whether a Python float or int beside its elements is computed with as it is. Half precision may have
+        to round it, other dtypes are promoted.
     """
 
     __slots__ = (
-        "category", "index", "is_complex", "is_floating_point", "is_signed", "itemsize", "name",
+        "category", "index", "is_complex", "is_floating_point", "is_half", "is_signed", "itemsize", "name",
+        "takes_floats", "takes_integers",
     )  # fmt: skip
 
     def __init__(self, name: str, itemsize: int, category: int, *, signed: bool = True) -> None:
@@ -50,6 +56,9 @@ class DType:
         self.is_floating_point: Final = category == FLOATING
         self.is_complex: Final = category == COMPLEX
         self.is_signed: Final = signed and category != BOOL
+        self.is_half: Final = category == FLOATING and itemsize == 2
+        self.takes_floats: Final = category >= FLOATING and not self.is_half
+        self.takes_integers: Final = category >= INTEGER and not self.is_half
         self.index: Final = len(_BY_NAME)
         _BY_NAME[name] = self
 
@@ -66,12 +75,12 @@ class DType:
         return self
 
     def to_complex(self) -> DType:
-        """Return the complex dtype whose parts have this precision (at least float32)."""
-        return complex128 if self in (float64, complex128) else complex64
+        """Return the complex dtype whose parts have this precision; of bfloat16 it is complex64."""
+        return _COMPLEX.get(self, complex64)
 
     def to_real(self) -> DType:
         """Return the dtype of the parts of a complex dtype; any other dtype is returned as it is."""
-        return {complex64: float32, complex128: float64}.get(self, self)
+        return _REAL.get(self, self)
 
 
 _BY_NAME: dict[str, DType] = {}
@@ -106,6 +115,15 @@ float8_e5m2fnuz = DType("float8_e5m2fnuz", 1, FLOATING)
 float8_e8m0fnu = DType("float8_e8m0fnu", 1, FLOATING, signed=False)
 
 FLOAT8: Final = tuple(_BY_NAME.values())[len(ALL_DTYPES) :]
+
+# Complex numbers of two halves stand apart, too. What is pointwise is computed in complex64.
+complex32 = DType("complex32", 4, COMPLEX)
+
+#: The dtypes that memory is kept in, and that a kernel serves only if it names them.
+STORED: Final = (*FLOAT8, complex32)
+
+_REAL = {complex32: float16, complex64: float32, complex128: float64}
+_COMPLEX = {real: complex_ for complex_, real in _REAL.items()} | {c: c for c in _REAL}
 
 
 def dtype_named(name: str) -> DType:
@@ -223,8 +241,8 @@ def _promote(a: DType, b: DType) -> DType:
         if a.itemsize == b.itemsize:  # float16 with bfloat16
             return float32
         return a if a.itemsize > b.itemsize else b
-    if a.category == COMPLEX and b is float64:
-        return complex128
+    if a.category == COMPLEX and b.category == FLOATING:
+        return _promote(a, b.to_complex())
     return a
 
 
@@ -361,6 +379,11 @@ class finfo:
             f"dtype={self.dtype})"
         )
 
+    def __eq__(self, other: object) -> bool:
+        return self.dtype == other.dtype if isinstance(other, finfo) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as in torch
+
 
 class iinfo:
     """Limits of an integer dtype, as ``torch.iinfo``.
@@ -383,6 +406,11 @@ class iinfo:
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
 
+    def __eq__(self, other: object) -> bool:
+        return self.dtype == other.dtype if isinstance(other, iinfo) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as in torch
+
 
 #: What torch's messages, and names of types, call the dtypes.
 SCALAR_TYPES: Final = {
@@ -396,6 +424,7 @@ SCALAR_TYPES: Final = {
     "int32": "Int",
     "int64": "Long",
     "bool": "Bool",
+    "complex32": "ComplexHalf",
     "complex64": "ComplexFloat",
     "complex128": "ComplexDouble",
     "uint16": "UInt16",

@@ -40,6 +40,7 @@ __all__ = [
 _FIRST_SEED = 67280421310721
 _STATE_BYTES = 16
 _WORDS_PER_BLOCK = 4
+_COMPILED = not __file__.endswith(".py")
 
 
 def _checked_seed(value: Any, name: str) -> int:
@@ -73,8 +74,8 @@ class Generator:
     def __init__(self, device: Device | str = "cpu") -> None:
         self._device = Device(device)
         self._lock = renewed(threading.Lock())
-        self._seed = _FIRST_SEED
-        self._offset = 0
+        # The seed, and the number of the next block of words: changed together, in one instruction.
+        self._position = _FIRST_SEED, 0
 
     @property
     def device(self) -> Device:
@@ -92,7 +93,7 @@ class Generator:
         checked = _checked_seed(seed, "manual_seed")
         note_opaque("manual_seed()")
         with self._lock:
-            self._seed, self._offset = checked, 0
+            self._position = checked, 0
         return self
 
     def seed(self) -> int:
@@ -104,7 +105,7 @@ class Generator:
     def initial_seed(self) -> int:
         """Return the seed of the stream."""
         note_opaque("initial_seed()")
-        return self._seed
+        return self._position[0]
 
     def take(self, words: int) -> tuple[int, int]:
         """Claim as many 32-bit words; return the seed and the number of their first block.
@@ -113,16 +114,27 @@ class Generator:
         """
         if dispatch_state.layers_active and thread.stack:
             note_hidden("random numbers")
+        blocks = (words + _WORDS_PER_BLOCK - 1) // _WORDS_PER_BLOCK
+        if _COMPILED:  # no other thread runs between a comparison and an assignment
+            return self._claim(blocks)
         with self._lock:
-            offset = self._offset
-            self._offset = offset + -(-words // _WORDS_PER_BLOCK)
-            return self._seed, offset
+            return self._claim(blocks)
+
+    def _claim(self, blocks: int) -> tuple[int, int]:
+        while True:
+            position = self._position
+            # Making a tuple may collect garbage, whose finalizers may draw.
+            further = position[0], position[1] + blocks
+            if self._position is position:
+                self._position = further
+                return position
 
     def get_state(self) -> Any:
         """Return the state as a tensor of bytes: seed and offset, 64 bits each."""
         note_opaque("get_state()")
         with self._lock:
-            state = (self._seed | self._offset % (1 << 64) << 64).to_bytes(_STATE_BYTES, "little")
+            seed, offset = self._position
+        state = (seed | offset % (1 << 64) << 64).to_bytes(_STATE_BYTES, "little")
         return tensor(list(state), dtype=uint8, device=CPU)
 
     def set_state(self, new_state: Any) -> None:
@@ -148,26 +160,26 @@ class Generator:
             )
         number = int.from_bytes(bytes(values), "little")
         with self._lock:
-            self._seed, self._offset = number % (1 << 64), number >> 64
+            self._position = number % (1 << 64), number >> 64
 
     def clone_state(self) -> Generator:
         """Return a generator that goes on from the same state by itself."""
         note_opaque("clone_state()")
         copy = Generator(self._device)
         with self._lock:
-            copy._seed, copy._offset = self._seed, self._offset
+            copy._position = self._position
         return copy
 
     def __repr__(self) -> str:
-        return f"<tensorplug.Generator device={str(self._device)!r} seed={self._seed}>"
+        return f"<tensorplug.Generator device={str(self._device)!r} seed={self._position[0]}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (str(self._device), self._seed, self._offset)
+        return _restore, (str(self._device), *self._position)
 
 
 def _restore(device: str, seed: int, offset: int) -> Generator:
     generator = Generator(device)
-    generator._seed, generator._offset = seed, offset
+    generator._position = seed, offset
     return generator
 
 
@@ -306,4 +318,4 @@ def fork_rng(
 def going_on(generator: Generator) -> Callable[[], None]:
     """Return what makes a generator go on from where it is now, in one instruction."""
     with generator._lock:
-        return partial(vars(generator).update, _seed=generator._seed, _offset=generator._offset)
+        return partial(setattr, generator, "_position", generator._position)

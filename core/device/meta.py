@@ -17,7 +17,7 @@ from ..tensor.base import TensorBase, new_tensor
 from ..tensor.layout import preserved_strides, strides_in_order
 from ..tensor.shapes import Shape, broadcast_shapes, contiguous_strides, view_strides
 from .device import META
-from .dtypes import ALL_DTYPES, FLOAT8, DType, Number
+from .dtypes import ALL_DTYPES, STORED, DType, Number
 from .runtime import DeviceRuntime
 
 
@@ -48,7 +48,7 @@ class MetaRuntime(DeviceRuntime):
 
     type = "meta"
     array_type = MetaArray
-    dtypes = (*ALL_DTYPES, *FLOAT8)
+    dtypes = (*ALL_DTYPES, *STORED)
     capabilities = frozenset({"float64", "float16", "bfloat16", "complex", "views", "in_place"})
 
     def dtype(self, array: MetaArray) -> DType:

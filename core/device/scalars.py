@@ -20,7 +20,7 @@ from .dtypes import (
     wrap_integer,
 )
 
-__all__ = ["Real", "coefficient", "fitting", "loosely", "wrapped"]
+__all__ = ["Real", "coefficient", "fitting", "held", "loosely", "rounded", "wrapped"]
 
 #: A real number that an op takes as it is given; what a parameter declared as ``float`` gets is a float.
 Real = float
@@ -68,16 +68,31 @@ def fitting(value: Number, dtype: DType) -> Any:
 
 def coefficient(value: Number, dtype: DType) -> Any:
     """Return a factor of elements, in the dtype that they are computed in: half precision in float32."""
-    return fitting(value, float32 if _is_half(dtype) else dtype)
+    return fitting(value, float32 if dtype.is_half else dtype)
 
 
 def loosely(value: Number, dtype: DType) -> Any:
     """Return a number to be converted by way of float32: beyond half precision it is infinite."""
-    return wrapped(value, dtype) if _is_half(dtype) else value
+    return wrapped(value, dtype) if dtype.is_half else value
 
 
-def _is_half(dtype: DType) -> bool:
-    return dtype.category == FLOATING and dtype.itemsize == 2
+def held(value: float, dtype: DType) -> bool:
+    """Return whether half precision has a number as it is, without rounding."""
+    return rounded(value, dtype) == value or value != value
+
+
+@functools.lru_cache(4096)
+def rounded(value: float, dtype: DType) -> float:
+    """Return the nearest number of half precision, of two the even one."""
+    if not math.isfinite(value):
+        return value
+    limits = finfo(dtype)
+    if abs(value) >= 2 * limits.max:
+        return math.copysign(math.inf, value)
+    # In units of the last place; those of the smallest normal number are the smallest there are.
+    place = math.frexp(max(abs(value), limits.tiny))[1] + math.frexp(limits.eps)[1] - 2
+    nearest = math.ldexp(round(math.ldexp(value, -place)), place)
+    return nearest if abs(nearest) <= limits.max else math.copysign(math.inf, value)
 
 
 def wrapped(value: Number, dtype: DType) -> Any:

@@ -21,3 +21,5 @@ cdef object _index(Op op, str name, object value)
 cdef object _wrong(Op op, str name, str kind, object value)
 
 cpdef bint fits(object value, object dtype)
+
+cpdef bint fits_rounded(object value, object dtype)

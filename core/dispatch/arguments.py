@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ..device.device import Device
-from ..device.dtypes import BOOL, COMPLEX, FLOATING, INTEGER, DType
+from ..device.dtypes import BOOL, COMPLEX, FLOATING, DType
+from ..device.scalars import held, rounded
 from ..tensor.base import TensorBase
-from .interception import intercepted
+from ..tensor.layout import layout
+from .interception import Intercepted, intercepted
 from .op import Op
 
 _PLAIN = frozenset({int, float, bool, complex, str, type(None), DType, Device})
@@ -40,8 +42,8 @@ def plain(value: Any) -> Any:
         return value
     if hasattr(kind, "__torch_function__"):
         raise Foreign(
-            f"an argument is of type {kind.__name__}, which is no tensor, and its __torch_function__ is not "
-            "asked here"
+            f"an argument is of type {kind.__module__}.{kind.__qualname__}, which is no tensor of this "
+            "library, and its __torch_function__ is not asked here; from_dlpack() takes those of others"
         )
     return value.item() if is_scalar(value) else value
 
@@ -56,7 +58,7 @@ def plain_arguments(
     TypeError
         If an argument that has to be an int is none.
     Intercepted
-        If a tensor among them computes its ops itself.
+        If a tensor among them computes its ops itself, or a layout makes its tensors itself.
     """
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, TensorBase):
@@ -72,6 +74,8 @@ def plain_arguments(
                     tensor = item
                     if tensor._key.intercepts:
                         raise intercepted(op, tensor)
+        elif isinstance(value, layout) and value.intercepts:
+            raise Intercepted(f"{op.name}(): tensors of layout {value} are made by it")
         if plain(value) is not value:
             args = tuple([plain(arg) for arg in args])
             kwargs = {name: plain(value) for name, value in kwargs.items()}
@@ -142,15 +146,20 @@ def _index(op: Op, name: str, value: Any) -> Any:
 
 
 def fits(value: Any, dtype: DType) -> bool:
-    """Return whether a Python number leaves the dtype of a tensor beside it as it is."""
+    """Return whether a Python number beside a tensor leaves its dtype as it is, and is held by it."""
     type_ = type(value)
     if type_ is float:
-        return dtype.category >= FLOATING
+        return dtype.takes_floats or (dtype.is_half and held(value, dtype))
     if type_ is int:
-        return dtype.category >= INTEGER
+        return dtype.takes_integers or (dtype.is_half and held(value, dtype))
     if type_ is bool:
         return dtype.category == BOOL  # a rule may mind, as that of sub does
     return type_ is complex and dtype.category == COMPLEX
+
+
+def fits_rounded(value: Any, dtype: DType) -> bool:
+    """Return whether a Python number is one that half precision has to round."""
+    return dtype.is_half and (type(value) is float or type(value) is int)
 
 
 def factor_of(op: Op, input: Any, other: Any, options: dict[str, Any]) -> float | None:
@@ -163,4 +172,5 @@ def factor_of(op: Op, input: Any, other: Any, options: dict[str, Any]) -> float 
     key = input._key
     if other._key is not key or key.dtype.category != FLOATING or input._shape != other._shape:
         return None
-    return op.scaled_sign * alpha
+    # Half precision takes it rounded, as torch's does.
+    return op.scaled_sign * (rounded(alpha, key.dtype) if key.dtype.is_half else alpha)

@@ -17,6 +17,10 @@ cdef class CachedCall:
     cpdef list fill(self, tuple args)
 
 
+cdef object kept(object value)
+
+cdef bint of_ints(list values)
+
 @cython.locals(index=Py_ssize_t)
 cdef bint _equals(object planned, object given)
 
@@ -93,9 +97,11 @@ cpdef tuple all_given(tuple args, dict kwargs)
 
 cpdef tuple item_types(object values)
 
-cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec, bint signed=*)
+cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec)
 
 cpdef cache_delegation(Op op, CallCache cache, object key, tuple args, dict kwargs, object delegated)
+
+cpdef bint ambiguous(tuple values)
 
 cpdef bint zeros(object values)
 

@@ -9,6 +9,19 @@ from .keys import DispatchKey
 from .op import Delegated, Op, Spec, first_tensor
 
 
+def kept(value: Any) -> Any:
+    """Return a plain value as a cache keeps it: a list may change later."""
+    return list(value) if type(value) is list else value
+
+
+def of_ints(values: list[Any]) -> bool:
+    """Return whether all items of a list are ints, and no subclass of them."""
+    for value in values:  # noqa: SIM110  in Python, a generator takes longer to make
+        if type(value) is not int:
+            return False
+    return True
+
+
 class CachedCall:
     """The spec of an op for one combination of dispatch keys, shapes and plain values.
 
@@ -68,7 +81,7 @@ class CachedCall:
         self, op: Op, spec: Spec, slots: tuple[int, ...], arg_indices: tuple[int, ...]
     ) -> None:
         self.template: list[Any] = [
-            None if isinstance(value, TensorBase) else value for value in spec.values
+            None if isinstance(value, TensorBase) else kept(value) for value in spec.values
         ]
         self.raw = self.template
         if op.pointwise:  # numbers become arrays
@@ -109,13 +122,15 @@ def _equals(planned: Any, given: Any) -> bool:
     kind = type(given)
     if kind is not type(planned):
         return False
-    if kind is tuple:
+    if kind is tuple or kind is list:
         if len(given) != len(planned):
             return False
         for index in range(len(planned)):
             if type(planned[index]) is not int or type(given[index]) is not int:
                 return False
-    elif kind is not int and kind is not float:
+    elif kind is float:
+        return planned == given and (bool(given) or repr(planned) == repr(given))  # -0.0 is 0.0
+    elif kind is not int:
         return False
     return bool(planned == given)
 
@@ -398,10 +413,12 @@ class CallCache:
                 args = (*args, *kwargs.values())
             values = tuple(args[0]) if cached.listed else args
             if cached.listed:
-                cached.rest = args[1:]
+                cached.rest = tuple([kept(value) for value in args[1:]])
             cached.given = tuple(
                 [
-                    (value._shape if shaped else None) if isinstance(value, TensorBase) else value
+                    (value._shape if shaped else None)
+                    if isinstance(value, TensorBase)
+                    else kept(value)
                     for value in values
                 ]
             )
@@ -454,7 +471,10 @@ def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
             parts.append(tensor._shape)
         else:
             parts.append(type(arg))
-            parts.append(arg)
+            if type(arg) is list and of_ints(arg):
+                parts.append(tuple(arg))
+                continue
+            parts.append(repr(arg) if type(arg) is float and not arg else arg)  # -0.0 is 0.0
             if isinstance(arg, tuple):  # as items too, 1, 1.0 and True are equal
                 parts.append(item_types(arg))
     if kwargs:
@@ -464,7 +484,10 @@ def call_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
                 parts.append((name, tensor._key, tensor._shape))
                 continue
             types = item_types(value) if isinstance(value, tuple) else None
-            parts.append((name, type(value), value, types))
+            told = repr(value) if type(value) is float and not value else value
+            if type(value) is list and of_ints(value):
+                told = tuple(value)
+            parts.append((name, type(value), told, types))
     return tuple(parts)
 
 
@@ -499,15 +522,9 @@ def cache_call(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     spec: Spec,
-    signed: bool = False,
 ) -> CachedCall | None:
-    """Cache a spec whose tensors are the call's own arguments, each of them.
-
-    The key of a call with zeros among its arguments has to be `signed`: it tells 0.0 from -0.0.
-    """
-    if not signed and zeros((*args, *kwargs.values())):
-        return None
-    if not _declared(op, kwargs):
+    """Cache a spec whose tensors are the call's own arguments, each of them."""
+    if ambiguous((*args, *kwargs.values())) or not _declared(op, kwargs):
         return None
     everything = all_given(args, kwargs)
     tensors = [index for index, arg in enumerate(everything) if isinstance(arg, TensorBase)]
@@ -522,7 +539,7 @@ def cache_call(
             return None
         args = tuple([_alike(arg) if isinstance(arg, TensorBase) else arg for arg in args])
         again = _spec_of(op, args, kwargs)
-        return None if again is None else cache_call(op, cache, key, args, kwargs, again, signed)
+        return None if again is None else cache_call(op, cache, key, args, kwargs, again)
     slots = []
     arg_indices = []
     for slot, value in enumerate(spec.values):
@@ -566,7 +583,7 @@ def cache_delegation(
     """Cache to which call of another op a call comes, where that takes tensors of its own arguments."""
     if delegated.function is None or not _declared(op, kwargs):
         return
-    if zeros((*args, *kwargs.values(), *delegated.args)):
+    if ambiguous((*args, *kwargs.values(), *delegated.args)):
         return
     args = all_given(args, kwargs)
     given = [arg for arg in args if isinstance(arg, TensorBase)]
@@ -608,6 +625,14 @@ def spec_of_values(values: Any) -> Spec | None:
 
 def _alike(tensor: TensorBase) -> Any:
     return new_tensor(tensor._array, tensor._key, tensor._shape)
+
+
+def ambiguous(values: tuple[Any, ...]) -> bool:
+    """Return whether values, by :func:`call_key`, have the key of others: with zeros that are no floats."""
+    for value in values:  # noqa: SIM110  in Python, a generator takes longer to make
+        if type(value) is not float and zeros((value,)):
+            return True
+    return False
 
 
 def zeros(values: tuple[Any, ...]) -> bool:

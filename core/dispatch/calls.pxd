@@ -9,6 +9,7 @@ from .keys cimport DispatchKey
 from .call_cache cimport CachedCall, CallCache, all_given, any_named, call_key, cache_call, cache_delegation
 from .op cimport Op, Spec, first_tensor
 from .fast_path cimport binary, unary
+from .out_variants cimport inplace
 from .released_views cimport executed, released
 from .replay cimport replayed
 from .view_calls cimport call_view, show_again

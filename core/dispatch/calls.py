@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
+from ..tensor.layout import contiguous_format, suggested_format
 from .arguments import factor_of, plain_arguments, reads_tensor
 from .call_cache import (
     ABSENT,
@@ -240,6 +241,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
                     raise
                 return made[0]
 
+        if op.keeps_format:
+            return _in_format(op, call_composite)
         return _by_plan(op, call_composite) if op.view else call_composite
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -264,6 +267,30 @@ def _build_call(op: Op) -> Callable[..., Any]:
             return made[0]
 
     return _by_plan(op, call) if op.view else call
+
+
+def _in_format(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the callable of an op whose result is in the memory format of the images that it gets."""
+    first = op.names[0]
+
+    def call_of_image(*args: Any, **kwargs: Any) -> Any:
+        made = call(*args, **kwargs)
+        image = args[0] if args else kwargs.get(first)
+        if isinstance(image, TensorBase) and len(image._shape) > 3 and "out" not in kwargs:
+            key = image._key
+            array = image._array
+            if type(array) is key.array_type and not key.runtime.is_contiguous(array):
+                return _formatted(made, image)
+        return made
+
+    return call_of_image
+
+
+def _formatted(made: Any, image: Any) -> Any:
+    chosen = suggested_format(image._shape, image._key.runtime.strides(image._array))
+    if made is image or chosen is contiguous_format:
+        return made
+    return made.contiguous(memory_format=chosen)
 
 
 def _by_plan(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,7 +4,7 @@ from .arguments cimport plain_arguments, reads_tensor
 from .state cimport DispatchState
 from .execution cimport call_kernel, execute, kernel_of, note_together, overlaps, run_cached, unwrap
 from .keys cimport DispatchKey
-from .call_cache cimport CachedCall, CallCache, all_given, store_call, call_key, spec_of_values, cache_call, cache_delegation, zeros
+from .call_cache cimport CachedCall, CallCache, all_given, store_call, call_key, spec_of_values, cache_call, cache_delegation, ambiguous
 from .op cimport Op, Spec, first_tensor
 from .released_views cimport executed, released
 from .replay cimport replayed
@@ -50,9 +50,6 @@ cdef _record(Op op, tuple values, tuple outputs)
 
 @cython.locals(raw=list, arrays=list)
 cdef _run_kernel(Op op, tuple values, DispatchKey key)
-
-@cython.locals(key=tuple)
-cdef tuple _signed_key(tuple args, dict kwargs)
 
 @cython.locals(key=tuple, cached=CachedCall, spec=Spec)
 cdef _call_uncached(Op op, CallCache cache, tuple args, dict kwargs)

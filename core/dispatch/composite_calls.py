@@ -14,12 +14,12 @@ from .call_cache import (
     CachedCall,
     CallCache,
     all_given,
+    ambiguous,
     cache_call,
     cache_delegation,
     call_key,
     spec_of_values,
     store_call,
-    zeros,
 )
 from .execution import (
     call_kernel,
@@ -245,7 +245,7 @@ def _run_and_cache_list(
     args, kwargs = plain_arguments(op, args, kwargs)
     if (
         reads_tensor(given, named, args, kwargs)
-        or zeros((*args[1:], *kwargs.values()))
+        or ambiguous((*args[1:], *kwargs.values()))
         or all_given(args, kwargs) is not args
     ):
         return _run_list(op, args, kwargs)
@@ -286,10 +286,14 @@ def _cache_list_call(op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], 
 def _cache_call(
     op: Op, cache: CallCache, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], values: Any
 ) -> None:
-    """Cache a call whose tensors are of one key, and whether a kernel serves it."""
+    """Cache a call whose tensors are of one key, or that tells one, and whether a kernel serves it."""
     spec = spec_of_values(values)
     if spec is None:
-        return
+        made = made_key(values)
+        if made is None:
+            return
+        spec = Spec.__new__(Spec)
+        spec.values, spec.key, spec.outputs = values, made, ()
     tensor_key = spec.key
     cached = cache_call(op, cache, key, args, kwargs, spec)
     if cached is not None:
@@ -316,11 +320,16 @@ def _call_uncached(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
     """Call an op that writes, what its rule returns being cached, or one of any number of outputs."""
     if not op.writes or op.canonical is None or not args or not isinstance(args[0], TensorBase):
         return run_overridden(op, args, kwargs)
-    key = _signed_key(args, kwargs)
-    try:
-        cached = cache.calls.get(key)
-    except TypeError:  # an argument that cannot be a key, such as a list
-        return run_overridden(op, args, kwargs)
+    cached = cache.recalled(args, kwargs, False)
+    key: tuple[Any, ...] = ()
+    if cached is None:
+        key = call_key(args, kwargs)
+        try:
+            cached = cache.calls.get(key)
+        except TypeError:  # an argument that cannot be a key, such as a list
+            return run_overridden(op, args, kwargs)
+        if cached is not None:
+            cache.note_recent(cached, args, kwargs, True)
     if cached is not None:
         return _run_canonical(op, tuple(cached.fill(all_given(args, kwargs))), args, kwargs)
     if type(op.index) is not int:
@@ -329,12 +338,8 @@ def _call_uncached(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
     args, kwargs = plain_arguments(op, args, kwargs)
     values: Any = op.arguments(args, kwargs)
     spec = spec_of_values(values)
-    if (
-        spec is not None
-        and not reads_tensor(given, named, args, kwargs)
-        and not zeros((*kwargs.values(),))
-    ):
-        cache_call(op, cache, key, args, kwargs, spec, True)
+    if spec is not None and not reads_tensor(given, named, args, kwargs):
+        cache_call(op, cache, key, args, kwargs, spec)
     return _run_canonical(op, values, args, kwargs)
 
 
@@ -376,14 +381,6 @@ def call_ruled(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str
     if spec is not None and alike:
         cache_call(op, cache, key, args, kwargs, spec)
     return released(op.decompose(values), args, kwargs)
-
-
-def _signed_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the cache key of a call that tells 0.0 from -0.0 among the arguments in their places."""
-    key = call_key(args, kwargs)
-    if zeros(args):
-        key = (*key, *[repr(arg) for arg in args if isinstance(arg, (float, complex, tuple))])
-    return key
 
 
 def run_overridden(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..tensor.base import TensorBase, unset_tensor
 from . import dispatcher
-from .arguments import fits, is_scalar
+from .arguments import fits, fits_rounded, is_scalar
 from .execution import execute, note_kernel
 from .interception import Intercepted, intercept
 from .op import Op
@@ -74,14 +74,17 @@ def binary(input: Any, other: Any, op: Op, operator: bool = False) -> Any:
             right = second._state
             if second._shape is not shape and second._shape != shape:
                 shape = None
-        elif fits(other, key.dtype):
+        elif fits(other, key.dtype) or (not op.scales and fits_rounded(other, key.dtype)):
             try:
                 operand = key.scalar(other)
             except (RuntimeError, OverflowError):  # the op's rule knows what becomes of it
                 return _slow_path(op, input, other, operator)
         else:
             return _slow_path(op, input, other, operator)
-    elif isinstance(other, TensorBase) and fits(input, other._key.dtype):
+    elif isinstance(other, TensorBase) and (
+        (fits(input, other._key.dtype) and not (op.scales and other._key.dtype.is_half))
+        or (not op.scales and fits_rounded(input, other._key.dtype))
+    ):
         second = other
         key = second._key
         shape = second._shape
@@ -126,6 +129,10 @@ def _slow_path(op: Op, input: Any, other: Any, operator: bool) -> Any:
             return computed
         if not is_operand(input) or not is_operand(other):
             return NotImplemented
+    if op.scales:
+        if operator and op.reflected is not None and not isinstance(input, TensorBase):
+            return op.reflected(input, other)
+        return dispatcher.promoted(op, input, other)
     return dispatcher.general(op, (input, other), {})
 
 

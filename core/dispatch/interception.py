@@ -3,7 +3,7 @@
 Such a tensor has a dispatch key of its own kind, made by :func:`intercepting_key`: its kernels raise, and its
 device is no other tensor's. A call with one is served by none of the ways of dense tensors, and fails with
 :class:`Intercepted` where it is first looked at or at a kernel, before it changes anything; it is then handed
-to the key's runtime. No call without one is looked at.
+to the key's runtime. No call without one is looked at. So is a call that asks for tensors of such a layout.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from ..device.runtime import DeviceRuntime, RefusingRuntime
 from ..tensor.base import TensorBase
+from ..tensor.layout import layout
 from ..tensor.shapes import Shape
 from .keys import DispatchKey, refusing_key
 from .op import Op
@@ -74,8 +75,10 @@ def intercepted(op: Op, tensor: TensorBase) -> Intercepted:
 
 
 def intercept(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Have the first tensor that intercepts compute an op."""
+    """Have the first tensor or layout that intercepts compute an op."""
     for value in (*args, *kwargs.values()):
+        if isinstance(value, layout) and value.intercepts:
+            return value.compute(op, args, kwargs)
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(item, TensorBase) and item._key.intercepts:
                 runtime: Any = item._key.runtime

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..device.dtypes import ALL_DTYPES, FLOAT8, DType
+from ..device.dtypes import ALL_DTYPES, STORED, DType
 from ..errors import RegistrationError
 from ..labels import plugin_label
 from . import keys, op_registry
@@ -60,7 +60,7 @@ class Kernel:
         """Return whether the kernel takes this dtype."""
         if self.dtypes is not None:
             return dtype in self.dtypes
-        return dtype not in FLOAT8 and (self.accepts is None or self.accepts(dtype))
+        return dtype not in STORED and (self.accepts is None or self.accepts(dtype))
 
     def source(self) -> str:
         """Return ``file:line`` of the function, or what is known of a built-in one."""

@@ -1,5 +1,6 @@
 cimport cython
 
+cdef dict _KEYS
 
 cdef class DispatchKey:
     cdef public object array_type, as_array, device, dtype, runtime
@@ -10,3 +11,9 @@ cdef class DispatchKey:
     @cython.locals(known=dict)
     cpdef scalar(self, value)
     cpdef DispatchKey with_dtype(self, dtype)
+
+
+@cython.locals(key=DispatchKey)
+cpdef DispatchKey dispatch_key(object device, object dtype)
+
+cpdef object default_device()

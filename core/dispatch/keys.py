@@ -76,7 +76,11 @@ class DispatchKey:
         known = self.scalars.get(type(value))
         if known is None:
             known = self.scalars[type(value)] = {}
-        key = repr(value) if not value or (isinstance(value, complex) and value == value) else value
+        key = value
+        if (not value and not isinstance(value, int)) or (
+            isinstance(value, complex) and value == value
+        ):
+            key = repr(value)
         array = known.get(key)
         if array is None:
             if len(known) >= _SCALARS_KEPT:

@@ -9,8 +9,8 @@ cdef class Spec:
 cdef class Op:
     cdef public str name, owner, kind, delegates
     cdef public object index, function, declaration, call, canonical, derivative, inplace_body, inplace, method, defaults
-    cdef public object named, plans, promotions, scaled, inplace_of, _signature
-    cdef public bint cacheable, checked, declared, elementwise, fills, keeps_order, mixed, pointwise, pure, random, view, overridden
+    cdef public object named, plans, promotions, reflected, scaled, inplace_of, _signature
+    cdef public bint cacheable, checked, scales, declared, elementwise, fills, keeps_format, keeps_order, mixed, pointwise, pure, random, view, overridden
     cdef public bint layout, reads_layout, returns_argument
     cdef public tuple flags, floats, integers, parameters, names, outputs, updates, writes, aliases, masks
     cdef public int arity, leading, optional, scaled_sign

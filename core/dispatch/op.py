@@ -134,6 +134,9 @@ class Op:
         The indices of a pointwise op's arguments that are of bool, whatever the others are.
     checked : bool
         Of a pointwise op of two arguments: whether its rule has to see negative integers as the second.
+    scales : bool
+        Whether a pointwise op multiplies or divides: its rule has to see a number that half precision
+        would round, because torch computes with that in float32.
     elementwise : bool
         The same where `pointwise` says too much: of a composite, whose result then has the promoted dtype and
         the broadcast shape, and of a primitive with plain values among its arguments.
@@ -141,6 +144,8 @@ class Op:
         Whether an ``out=`` of as many elements as the result keeps its shape, and is filled row by row.
     keeps_order : bool
         Of a primitive: whether its result has the order in memory of its first argument, as a copy has.
+    keeps_format : bool
+        Of a composite: whether its result is in the memory format for images that its first argument is in.
     view : bool
         Whether the output shares the input's memory.
     outputs : tuple of str
@@ -202,6 +207,7 @@ class Op:
         "inplace_body",
         "inplace_of",
         "integers",
+        "keeps_format",
         "keeps_order",
         "kind",
         "layout",
@@ -223,9 +229,11 @@ class Op:
         "pure",
         "random",
         "reads_layout",
+        "reflected",
         "returns_argument",
         "scaled",
         "scaled_sign",
+        "scales",
         "updates",
         "view",
         "writes",
@@ -252,9 +260,13 @@ class Op:
         self.pointwise = False
         self.masks: tuple[int, ...] = ()
         self.checked = False
+        self.scales = False
+        # Of one that scales: what the operator calls with a number as its first operand, if not the op.
+        self.reflected: Callable[..., Any] | None = None
         self.elementwise = False
         self.fills = False
         self.keeps_order = False
+        self.keeps_format = False
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
         self.named: type[Any] | None = None

@@ -64,6 +64,7 @@ def primitive(
     name: str | None = None,
     pointwise: bool = False,
     checked: bool = False,
+    scales: bool = False,
     elementwise: bool = False,
     masks: str = "",
     view: bool = False,
@@ -84,7 +85,7 @@ def primitive(
         The names of the kernel's arguments, comma-separated: ``"input, dim, keepdim"``.
     name : str, optional
         The op's name; by default the function's.
-    pointwise, checked, elementwise, view, layout, reads_layout, returns_argument, random : bool
+    pointwise, checked, scales, elementwise, view, layout, reads_layout, returns_argument, random : bool
         See :class:`Op`.
     masks : str
         Of a pointwise op: the arguments that are of bool, whatever the others are.
@@ -114,6 +115,7 @@ def primitive(
         )
         op: Op = made.op
         _say_result(function, "Tensor")
+        op.scales = scales
         op.elementwise = elementwise
         op.layout = layout
         op.reads_layout = reads_layout
@@ -193,6 +195,7 @@ def composite(
     shapes: str = "",
     name: str | None = None,
     elementwise: bool = False,
+    keeps_format: bool = False,
     view: bool = False,
     layout: bool = False,
     reads_layout: bool = False,
@@ -239,6 +242,9 @@ def composite(
     With ``elementwise=True`` each element of the result depends on those at its index only, the dtype is
     the promoted and the shape the broadcast one. In-place variants then have a kernel write into place.
 
+    With ``keeps_format=True`` the result for images that lie channels last does so, too: kernels and body are
+    free to make it in any order, and it is copied where they did.
+
     With ``view=True`` the result may share the input's memory. A kernel then serves only where nobody
     sees that (replayed formulas): a tensor has to know what it is a view of.
 
@@ -273,6 +279,7 @@ def composite(
             method,
             aliases,
             rule=held or rule,
+            keeps_format=keeps_format,
         )
         op: Op = made.op
         if held is not None:
@@ -420,6 +427,7 @@ def _declare(
     rule: Callable[..., Any] | None = None,
     declaration: Callable[..., Any] | None = None,
     checked: bool = False,
+    keeps_format: bool = False,
 ) -> Any:
     op = claim(name or function.__name__)
     op.declared = True
@@ -457,6 +465,7 @@ def _declare(
             op.leading += 1
     op.pointwise = pointwise
     op.checked = checked
+    op.keeps_format = keeps_format
     op.view = view
     op.outputs = outputs
     op.overridden = kind == "composite"  # until it is registered, see the dispatcher

@@ -1,6 +1,6 @@
 cimport cython
 
-from .arguments cimport fits
+from .arguments cimport fits, plain_arguments
 from .keys cimport DispatchKey
 from .op cimport Op
 from .state cimport DispatchState
@@ -8,6 +8,11 @@ from ..tensor.base cimport Storage, TensorBase
 
 cdef DispatchState dispatch_state
 cdef int TRACKED
+
+cpdef object inplace(Op op, str name, object target, tuple args, dict kwargs)
+
+@cython.locals(storage=Storage, tensor=TensorBase)
+cpdef object run_inplace(Op op, str name, object target, tuple args, dict kwargs)
 
 cdef bint _inplace_plain(Op op, TensorBase target, tuple args)
 

@@ -11,7 +11,7 @@ from ..device.runtime import RefusingRuntime
 from ..tensor.base import TRACKED, TensorBase, bump_version
 from ..tensor.shapes import Shape
 from . import dispatcher, op_registry
-from .arguments import Foreign, factor_of, fits, plain_arguments
+from .arguments import Foreign, factor_of, fits, fits_rounded, plain_arguments
 from .composite_calls import any_tracked
 from .execution import execute, kernel_of, overlaps, unwrap
 from .interception import Intercepted, intercept
@@ -270,24 +270,26 @@ def check_out(
 
 
 def resize_out(op: Op, target: Any, shape: Shape) -> None:
-    """Give an ``out=`` tensor of another shape new memory, as torch does.
-
-    A tensor that has elements gets a warning, because its old memory is left behind.
-    """
-    import warnings
-
-    if math.prod(target._shape):
-        warnings.warn(
-            f"An output with one or more elements was resized since it had shape {list(target._shape)}, "
-            f"which does not match the required output shape {list(shape)} of {op.name}(). This behavior is "
-            "deprecated; pass an empty tensor, or one of that shape",
-            UserWarning,
-            stacklevel=5,
-        )
+    """Give an ``out=`` tensor of another shape new memory, as torch does."""
+    warn_of_resize(op.name, target, shape, 6)
     key = target._key
     target._array = key.runtime.empty(shape, key.dtype, key.device.index or 0)
     target._shape = shape
     target._storage = None
+
+
+def warn_of_resize(name: str, target: Any, shape: Shape, level: int = 4) -> None:
+    """Warn where an ``out=`` tensor of another shape has elements: its old memory is left behind."""
+    import warnings
+
+    if target._shape != shape and math.prod(target._shape):
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(target._shape)}, "
+            f"which does not match the required output shape {list(shape)} of {name}(). This behavior is "
+            "deprecated; pass an empty tensor, or one of that shape",
+            UserWarning,
+            stacklevel=level,
+        )
 
 
 def write(op: Op, spec: Spec, target: Any) -> None:
@@ -358,10 +360,10 @@ def run_inplace(
     if storage is not None and storage.mirror is not None and not storage.mirror.busy:
         return _carried_over(op, name, target, args, kwargs)
     try:
-        (_, *rest), kwargs = plain_arguments(op, (target, *args), kwargs)
+        given, kwargs = plain_arguments(op, (target, *args), kwargs)
     except Foreign:
         return dispatch_state.through_layers(_inplace_op(op, name), (target, *args), kwargs)
-    args = tuple(rest)
+    args = given[1:]
     if op in _OF_TARGET and not ("dtype" in kwargs or len(args) >= op.names.index("dtype")):
         kwargs = {**kwargs, "dtype": target._key.dtype}
     if op is COPY and (kwargs or len(args) > 1) and _copy_queued(target, args, kwargs):
@@ -511,7 +513,7 @@ def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
             ):
                 return False
             raw.append(tensor._array)
-        elif fits(arg, key.dtype):
+        elif fits(arg, key.dtype) or (not op.scales and fits_rounded(arg, key.dtype)):
             try:
                 raw.append(key.scalar(arg) if op.pointwise else arg)
             except (RuntimeError, OverflowError):

@@ -107,7 +107,16 @@ def overrides(cls: type[Any]) -> bool:
         method is not None
         and method is not disabled_torch_function_impl
         and cls is not tensor_class
+        and not of_another_library(cls)
     )
+
+
+def of_another_library(cls: type[Any]) -> bool:
+    """Return whether a class is another library's Tensor: what takes calls over for it makes them again."""
+    function = getattr(getattr(cls, "__torch_function__", None), "__func__", None)
+    if getattr(function, "__qualname__", "") != "Tensor.__torch_function__":
+        return False
+    return function is not tensor_class.__torch_function__.__func__
 
 
 #: Whether there is a class with ``__torch_dispatch__``.
@@ -116,7 +125,7 @@ classes_dispatch = False
 
 def dispatches(cls: type[Any]) -> bool:
     """Return whether a class takes calls over by ``__torch_dispatch__``."""
-    return getattr(cls, "__torch_dispatch__", None) is not None
+    return getattr(cls, "__torch_dispatch__", None) is not None and not of_another_library(cls)
 
 
 def overriding(values: Iterable[Any], takes: Callable[[type[Any]], bool] = overrides) -> list[Any]:
@@ -195,7 +204,10 @@ def default(
     kwargs: dict[str, Any] | None,
 ) -> Any:
     """Do what ``Tensor.__torch_function__`` does: make the call, and have its tensors be of the class."""
-    if not all([issubclass(cls, kind) for kind in types]):
+    if not all([issubclass(cls, kind) for kind in types]) or overriding(args, of_another_library):
+        return NotImplemented
+    if cls is tensor_class and thread.overrides < ALL:
+        # Another library's function, which would be made again below.
         return NotImplemented
     with DisableTorchFunctionSubclass():
         result = func(*args, **(kwargs or {}))
@@ -393,8 +405,8 @@ def _reflected(special: str, forward: str, name: str) -> Callable[..., Any]:
 
 
 def _special(special: str, name: str) -> Callable[..., Any]:
-    def operator(self: Any, *args: Any) -> Any:
-        return _call(_method(name), self, *args)
+    def operator(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return _call(_method(name), self, *args, **kwargs)
 
     operator.__name__ = special
     return operator
@@ -439,7 +451,9 @@ def _getattribute(self: Any, name: str) -> Any:
         if found is not None:
             if hasattr(found, "__set__"):
                 return _call(found.__get__, self)
-            if not isinstance(found, (classmethod, staticmethod)):
+            # As with any method, an attribute of the tensor itself comes first.
+            own = name in getattr(self, "__dict__", ())
+            if not own and not isinstance(found, (classmethod, staticmethod)):
                 return partial(_call, _method(name), self)
     return object.__getattribute__(self, name)
 

@@ -12,7 +12,15 @@ from typing import Any
 
 from ..contexts import Context, thread
 from ..device.device import Device
-from ..device.dtypes import DType, bool_, on_default_dtype_change
+from ..device.dtypes import (
+    DType,
+    bool_,
+    complex32,
+    complex64,
+    float16,
+    float32,
+    on_default_dtype_change,
+)
 from ..device.meta import empty_meta, pointwise_kernel
 from ..device.runtime import RefusingRuntime
 from ..errors import KernelNotFoundError
@@ -176,7 +184,28 @@ def _serving(choice: Choice, op: Op, key: DispatchKey) -> Callable[..., Any]:
         return pointwise_kernel(op, key)
     if choice.way == "fallback":
         return fallback.fallback_kernel(op, key)
+    if op.pointwise and key.dtype is complex32:
+        return _widened(op, key)
     raise kernel_not_found(op, key)
+
+
+def _widened(op: Op, key: DispatchKey) -> Callable[..., Any]:
+    """Return the kernel for complex64 between conversions of pairs of halves, as torch computes them."""
+    wide = key.with_dtype(complex64)
+    kernel = raw_callable(op, wide)
+    runtime = key.runtime
+    narrow = {complex64: complex32, float32: float16}
+
+    def run(*raw: Any) -> Any:
+        result = kernel(*[key.kernels[CAST.index](array, complex64) for array in raw])
+        if type(result) is not key.array_type:
+            result = key.as_array(result)
+        made = runtime.dtype(result)
+        if made not in narrow:
+            return result
+        return key.with_dtype(made).kernels[CAST.index](result, narrow[made])
+
+    return run
 
 
 def _on_device(function: Callable[..., Any], key: DispatchKey) -> Callable[..., Any]:

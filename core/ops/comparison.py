@@ -259,10 +259,11 @@ def isclose(
         raise RuntimeError(
             f"isclose(): {input.dtype.name} did not match {other.dtype.name}; convert one"
         )
-    if rtol < 0 or atol < 0:
-        raise RuntimeError(
-            f"isclose(): rtol and atol must not be negative, got rtol={rtol} and atol={atol}"
-        )
+    for label, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance < 0:
+            raise RuntimeError(
+                f"isclose(): {label} must be greater than or equal to zero, but got {tolerance}"
+            )
     close = eq(input, other)
     if equal_nan and input.dtype.category >= FLOATING:
         close = bitwise_or(close, bitwise_and(ne(input, input), ne(other, other)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..device.dtypes import float32, float64, scalar_type
+from ..device.dtypes import float16, float32, float64, scalar_type
 from ..dispatch import op_registry
 from ..dispatch.op_registry import composite
 from ..dispatch.out_variants import exact_out
@@ -26,11 +26,10 @@ def _check_parts(name: str, first: Any, second: Any, labels: tuple[str, str]) ->
     for value, label in zip((first, second), labels, strict=True):
         check_tensor(value, name, label)
     for value in (first, second):
-        if value._key.dtype not in (float32, float64):
+        if value._key.dtype not in (float16, float32, float64):
             raise RuntimeError(
                 f"{name}(): Expected both inputs to be Half, Float or Double tensors but got "
-                f"{scalar_type(first.dtype)} and {scalar_type(second.dtype)}; of Half there are no complex "
-                "numbers here"
+                f"{scalar_type(first.dtype)} and {scalar_type(second.dtype)}"
             )
     if first._key.dtype is not second._key.dtype:
         raise RuntimeError(
@@ -52,7 +51,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     Parameters
     ----------
     real, imag : Tensor
-        float32, or float64, both; they broadcast.
+        float32, or float64, or float16, both; they broadcast.
 
     Examples
     --------
@@ -70,7 +69,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
     Parameters
     ----------
     abs, angle : Tensor
-        float32, or float64, both; they broadcast.
+        float32, or float64, or float16, both; they broadcast.
 
     Examples
     --------

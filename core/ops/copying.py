@@ -162,10 +162,13 @@ def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Sp
 def in_place_of(result: Tensor, *sources: Any) -> Tensor:
     """Return `result`, which depends on no element of `sources`, with zeros for gradients and tangents."""
     for source in sources:
-        if not hasattr(source, "requires_grad"):  # a number
+        if not isinstance(source, TensorBase):  # a number
             continue
-        if source.requires_grad or source._tangents is not None:
-            result = copy(cast(source, result.dtype).expand(result._shape), result)
+        # What is neither tracked nor a view asks for no gradient, unless it is a layer's tensor.
+        tensor: Any = source
+        asks = tensor._state or dispatch_state.layers_active
+        if (asks and tensor.requires_grad) or tensor._tangents is not None:
+            result = copy(cast(tensor, result.dtype).expand(result._shape), result)
     return result
 
 

@@ -11,7 +11,7 @@ from ..dispatch.out_variants import exact_out
 from ..tensor.base import TensorBase
 from ..tensor.shapes import normalize_dim, normalize_dims
 from .reductions.reductions import sum
-from .rules import cast, check_tensor, to_floating
+from .rules import cast, check_tensor, rounded_once, to_floating
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
@@ -56,7 +56,9 @@ def diff(
     """
     check_tensor(input, "diff")
     if not input._shape:
-        raise RuntimeError("diff(): expects input to be at least one-dimensional, got a 0-d tensor")
+        raise RuntimeError(
+            "diff(): diff expects input to be at least one-dimensional, got a 0-d tensor"
+        )
     if n < 0:
         raise RuntimeError(f"diff(): order must be non-negative but got {n}")
     dim = normalize_dim(dim, len(input._shape), "diff")
@@ -265,6 +267,8 @@ def trapezoid(
     >>> tp.trapezoid(tp.tensor([1.0, 2.0, 3.0]))
     tensor(4.)
     """
+    if y.dtype.itemsize == 2 and x is None and y.dtype.category == FLOATING:
+        return rounded_once(trapezoid, y.dtype, y, dx=dx, dim=dim)
     areas, dim = _trapezoids("trapezoid", y, x, dx, dim)
     if not y._shape[dim]:
         return sum(y, dim, dtype=y.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..device.dtypes import FLOATING, Number
+from ..device.dtypes import FLOATING, Number, float32
 from ..dispatch.op_registry import composite, handle
 from ..dispatch.out_variants import exact_out
 from ..tensor.shapes import broadcast_shapes, normalize_dim
@@ -269,7 +269,8 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     others = tuple([d for d in range(ndim) if d != dim])
     if 0 in [input._shape[d] for d in others]:
         return input.clone()
-    norms = vector_norm("renorm", input, p, others, True, None)
+    wide = float32 if input.dtype.itemsize == 2 else None  # rounded once, as the scale
+    norms = vector_norm("renorm", input, p, others, True, wide)
     # The small number keeps a slice of no length from dividing by zero; torch adds the same.
     scale = cast(maxnorm / (norms + 1e-7), input.dtype)
     return input * scale.masked_fill(norms <= maxnorm, 1)

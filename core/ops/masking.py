@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from ..device.dtypes import BOOL, DType, Number, bool_, result_dtype, uint8
 from ..device.scalars import fitting, loosely
 from ..dispatch import op_registry, out_variants
-from ..dispatch.arguments import plain
+from ..dispatch.arguments import fits, plain
+from ..dispatch.execution import kernel_of
+from ..dispatch.op import Op
 from ..dispatch.op_registry import Delegated, composite, defined_by, handle, in_place, primitive
 from ..dispatch.out_variants import exact_out, inplace
 from ..dispatch.state import dispatch_state
 from ..errors import warn
-from ..tensor.base import TensorBase
+from ..tensor.base import TensorBase, bump_version
 from ..tensor.shapes import broadcast_shapes
 from .copying import copy
 from .indexing.indexing import at, index as index_op, index_put, part
@@ -95,6 +97,9 @@ def where(
     return elementwise("where", *values, condition=condition, compute=compute, exact=True)
 
 
+_WHERE: Op = where.op  # type: ignore[attr-defined]
+
+
 @composite(inplace=True)
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     """Return `input` with `value` where the mask is true, in the dtype of `input`.
@@ -128,13 +133,39 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     return where(mask, _filling("masked_fill", input, value), input)
 
 
+@in_place(masked_fill)
+def _masked_fill(target: Any, mask: Any, value: Any) -> Any:
+    """Write a number at a mask, if there is nothing to record or to convert."""
+    if dispatch_state.layers_active or dispatch_state.preferences or dispatch_state.verify:
+        return NotImplemented
+    if not isinstance(mask, TensorBase) or isinstance(value, TensorBase):
+        return NotImplemented
+    own: Any = target._key
+    tensor: Any = mask
+    if tensor._key.dtype is not bool_ or tensor._key.device is not own.device:
+        return NotImplemented
+    shape, sizes = target._shape, tensor._shape
+    if sizes != shape and (
+        len(sizes) != len(shape)
+        or not all([size in (1, wanted) for size, wanted in zip(sizes, shape, strict=True)])
+    ):
+        return NotImplemented
+    if own.is_meta or not fits(value, own.dtype) or not out_variants.is_free(target):
+        return NotImplemented
+    array = target._array
+    chosen = kernel_of(_WHERE, own)(tensor._array, own.scalar(value), array)
+    own.runtime.copy_into(array, chosen)
+    bump_version(target)
+    return target
+
+
 def _filling(name: str, input: Tensor, value: Tensor | Number) -> Tensor | Number:
     """Return a fill value fit for the dtype of `input`."""
     dtype = input._key.dtype
     if isinstance(value, TensorBase):
         if value._shape:
             raise RuntimeError(
-                f"{name}(): only supports a 0-dimensional value tensor, but got a tensor with "
+                f"{name}(): only supports a 0-dimensional value tensor, but got tensor with "
                 f"{len(value._shape)} dimension(s)"
             )
         if dtype.category != BOOL and _may_overflow(value, dtype):

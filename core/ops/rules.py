@@ -15,9 +15,9 @@ from ..device.dtypes import (
     get_default_dtype,
     result_dtype,
 )
-from ..device.scalars import wrapped
+from ..device.scalars import held, wrapped
 from ..dispatch import op_registry, registered_ops
-from ..dispatch.op_registry import Spec
+from ..dispatch.op_registry import Delegated, Spec
 from ..errors import warn
 from ..tensor.base import TensorBase
 from ..tensor.shapes import broadcast_shapes
@@ -78,6 +78,7 @@ def elementwise(
     condition: Any = None,
     numbers: bool = False,
     exact: bool = False,
+    scaling: Callable[..., Any] | None = None,
 ) -> Spec:
     """Return the spec of a pointwise op: operands promoted to one dtype and broadcast.
 
@@ -100,6 +101,9 @@ def elementwise(
         A first operand that is broadcast, but neither promoted nor converted.
     exact : bool
         Whether numbers have to be in the range of the dtype; else they wrap around, as operands do.
+    scaling : callable, optional
+        The op itself, if it multiplies or divides. Half precision is then computed in float32 where a number,
+        or a 0-d tensor of another dtype as the second operand, would be rounded before.
 
     Raises
     ------
@@ -135,6 +139,8 @@ def elementwise(
         )
     if floating:
         compute = to_floating(compute)
+    if scaling is not None and compute.is_half and _is_rounded(operands, compute):
+        return Delegated.to(rounded_once, scaling, compute, *operands)
     values = []
     shapes = []
     for position, operand in enumerate(placed):
@@ -150,6 +156,16 @@ def elementwise(
         values.append(operand)
     shape = shapes[0] if len(shapes) == 1 else broadcast_shapes(*shapes)
     return Spec(tuple(values), shape, result or compute, key=compute, device=device)
+
+
+def _is_rounded(operands: tuple[Any, ...], half: DType) -> bool:
+    """Return whether a factor or divisor of elements of half precision has to be rounded to it."""
+    input, other = operands
+    if not isinstance(other, TensorBase):
+        return not held(other, half)
+    if not isinstance(input, TensorBase):
+        return not held(input, half)
+    return not other._shape and other._key.dtype is not half
 
 
 def number(value: Any, name: str, argument: str) -> Number:

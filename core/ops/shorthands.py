@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast as typed
 
 from ..device.dtypes import BOOL, int64
@@ -12,6 +11,7 @@ from ..dispatch import op_registry
 from ..dispatch.state import dispatch_state
 from ..errors import warn
 from ..tensor import shapes
+from ..tensor.layout import memory_format
 from ..tensor.shapes import Size, normalize_dim
 from .copying import copied
 from .creation.creation import empty
@@ -48,7 +48,7 @@ __all__ = [
 @op_registry.defined_by(chunk)
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Return what :func:`chunk` does, as views that may be written to while gradients are recorded."""
-    return _views_alone(input, chunk(input.detach(), chunks, dim), dim)
+    return _views_alone(chunk, input, chunks, dim)
 
 
 @op_registry.defined_by(split)
@@ -65,7 +65,7 @@ def unsafe_split(
     >>> first.mul_(3.0).tolist()
     [3.0, 3.0]
     """
-    return _views_alone(input, split(input.detach(), split_size, dim), dim)
+    return _views_alone(split, input, split_size, dim)
 
 
 @op_registry.defined_by(split_with_sizes)
@@ -73,13 +73,19 @@ def unsafe_split_with_sizes(
     input: Tensor, split_sizes: Sequence[int], dim: int = 0
 ) -> tuple[Tensor, ...]:
     """Return what :func:`split_with_sizes` does, as views that may be written to while recording."""
-    return _views_alone(input, split_with_sizes(input.detach(), split_sizes, dim), dim)
+    return _views_alone(split_with_sizes, input, split_sizes, dim)
 
 
-def _views_alone(input: Tensor, parts: Sequence[Tensor], dim: int) -> tuple[Tensor, ...]:
-    """Return views of `input` of the parts' sizes, made one by one: no node is the maker of all."""
-    ends = accumulate([part.shape[dim] for part in parts])
-    return tuple([narrow(input, dim, start, end - start) for start, end in pairwise((0, *ends))])
+def _views_alone(
+    cut: Callable[..., tuple[Tensor, ...]], input: Tensor, given: Any, dim: int
+) -> tuple[Tensor, ...]:
+    """Return the parts that `cut` gives, to autograd no views, as in torch: a write is one part's history."""
+    parts = cut(input, given, dim)
+    if input._state:
+        for found in parts:
+            if found._view is not None:
+                dispatch_state.gradient.release_view(found)
+    return parts
 
 
 def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
@@ -284,9 +290,27 @@ def fill_diagonal_(self: Any, fill_value: Number, wrap: bool = False) -> Any:
     return self
 
 
-def dim_order(self: Any) -> tuple[int, ...]:
-    """Return the dimensions from the one with the largest stride to the one with the smallest."""
+def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """Return the dimensions from the one with the largest stride to the one with the smallest.
+
+    With `ambiguity_check` other orders must not fit as well; a list of memory formats says which alone count.
+    """
     strides = self.stride()
+    if type(ambiguity_check) is not bool and not (
+        isinstance(ambiguity_check, list)
+        and all([isinstance(f, memory_format) for f in ambiguity_check])
+    ):
+        raise TypeError(
+            "dim_order(): The ambiguity_check argument must be a bool or a list of memory formats, got "
+            f"{ambiguity_check!r}"
+        )
+    if ambiguity_check and (1 in self._shape or len(set(strides)) < len(strides)):
+        formats = [] if ambiguity_check is True else ambiguity_check
+        if [self.is_contiguous(memory_format=format) for format in formats].count(True) != 1:
+            raise RuntimeError(
+                "dim_order(): The tensor does not have unique dim order, or cannot map to exact one of the "
+                f"given memory formats: size {list(self._shape)}, strides {strides}, formats {formats}"
+            )
     return tuple(sorted(range(len(strides)), key=lambda dim: -strides[dim]))
 
 

@@ -89,7 +89,9 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Parsed:
             flags.append(arg)
         elif isinstance(arg, (Device, str)):
             device = arg
-        elif isinstance(arg, DType) or arg in (bool, int, float, complex):
+        elif isinstance(arg, DType) or (
+            isinstance(arg, type) and arg in (bool, int, float, complex)
+        ):
             dtype = arg
         elif arg is not None:
             raise TypeError(

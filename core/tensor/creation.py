@@ -139,6 +139,8 @@ def as_tensor(
     """
     chosen = None if dtype is None else as_dtype(dtype)
     if is_tensor(data):
+        if chosen is None and device is None:
+            return data
         with overrides.unseen():
             return data.to(device=device, dtype=chosen)
     there = _on_a_device(data, chosen)
@@ -185,7 +187,7 @@ def asarray(
     dtype: DType | type | None = None,
     device: Device | str | None = None,
     copy: bool | None = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """Return `obj` as a tensor, sharing its memory where that is possible and allowed.
 
@@ -197,8 +199,8 @@ def asarray(
         What to convert to.
     copy : bool, optional
         True to copy in any case; False to raise rather than copy.
-    requires_grad : bool
-        Whether the result requires grad; if False it has no history.
+    requires_grad : bool, optional
+        Whether the result requires grad; if False it has no history. By default a tensor's stays as it is.
 
     Raises
     ------
@@ -234,7 +236,7 @@ def asarray(
                 "asarray(): can't alias arbitrary sequence into a tensor: nothing can share the memory "
                 f"of a {type(obj).__name__}"
             )
-        return tensor(obj, dtype=chosen, device=device, requires_grad=requires_grad)
+        return tensor(obj, dtype=chosen, device=device, requires_grad=bool(requires_grad))
     result: Any = shared.to(device=device, dtype=chosen)
     if copy is False and result is not shared:
         what, own, wanted = "dtype", shared.dtype, result.dtype
@@ -248,7 +250,7 @@ def asarray(
         result = result.clone()
     if requires_grad:
         return result if result.requires_grad else result.requires_grad_()
-    return result.detach() if result.requires_grad else result
+    return result.detach() if requires_grad is False and result.requires_grad else result
 
 
 def frombuffer(
@@ -460,8 +462,9 @@ def type_named(value: Any) -> tuple[DType, Device | None]:
 
     Parameters
     ----------
-    value : DType, TensorType or str
-        A name as :func:`type_name` gives it; one that begins with ``torch.`` is taken, too.
+    value : DType, TensorType, str or ``tp.Tensor``
+        A name as :func:`type_name` gives it; one that begins with ``torch.`` is taken, too. ``tp.Tensor``
+        means the default dtype on "cpu".
 
     Raises
     ------
@@ -470,6 +473,8 @@ def type_named(value: Any) -> tuple[DType, Device | None]:
     """
     if isinstance(value, TensorType):
         return value.dtype, Device(value.device)
+    if isinstance(value, type) and issubclass(value, TensorBase):
+        return get_default_dtype(), CPU
     if not isinstance(value, str):
         return as_dtype(value), None
     package, _, rest = value.partition(".")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..contexts import thread
 from ..device.device import CPU, Device
-from ..device.dtypes import ALL_DTYPES, FLOAT8, DType
+from ..device.dtypes import ALL_DTYPES, FLOAT8, DType, complex32
 from ..dispatch import layers
 from ..dispatch.keys import dispatch_key
 from ..dispatch.state import dispatch_state
@@ -30,9 +30,32 @@ if TYPE_CHECKING:
 NATIVE: dict[DType, np.dtype[Any]] = {
     dtype: np.dtype(getattr(ml_dtypes, dtype.name, dtype.name)) for dtype in (*ALL_DTYPES, *FLOAT8)
 }
+NATIVE[complex32] = np.dtype([("re", "f2"), ("im", "f2")])  # NumPy has no such numbers
 DTYPES: dict[np.dtype[Any], DType] = {native: dtype for dtype, native in NATIVE.items()}
 
 Array = np.ndarray[Any, Any]
+
+
+def converted(array: Array, native: np.dtype[Any]) -> Array:
+    """Return what ``array.astype(native, copy=False)`` does, to and from pairs of halves as well."""
+    if array.dtype == native:
+        return array
+    if array.dtype.names:
+        array = readable(array)
+    if not native.names:
+        return array.astype(native, copy=False)
+    result = np.empty_like(array, native)
+    result["re"], result["im"] = array.real, array.imag
+    return result
+
+
+def readable(array: Array) -> Array:
+    """Return an array as it is, but pairs of halves as the complex numbers of NumPy's."""
+    if not array.dtype.names:
+        return array
+    result = np.empty_like(array, np.complex64)
+    result.real, result.imag = array["re"], array["im"]
+    return result
 
 
 def dtype_of(array: Any) -> DType:
@@ -211,6 +234,8 @@ def from_buffer(buffer: Any, dtype: DType, count: int, offset: int) -> Any:
 
 def to_numpy(tensor: Tensor, *, force: bool = False) -> Array:
     """Return a tensor as a NumPy array that shares its memory; see ``Tensor.numpy``."""
+    if tensor._key.dtype is complex32:
+        raise TypeError("Got unsupported ScalarType ComplexHalf; convert it with .cfloat() first")
     if force:
         return host_array(tensor.detach())
     if tensor.requires_grad and thread.enabled:

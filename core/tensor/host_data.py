@@ -19,7 +19,7 @@ from ..device.dtypes import (
     promote_types,
 )
 from .base import TensorBase
-from .host import NATIVE, Array, dtype_of, host_array
+from .host import NATIVE, Array, converted, dtype_of, host_array
 
 _LEAVES = {bool: 0, int: 1, float: 2, complex: 3}
 _RANKED = (bool, int, float, complex)
@@ -102,6 +102,8 @@ def _fill(items: list[Any], shape: tuple[int, ...], dtype: DType, name: str) -> 
         if dtype.category == BOOL:
             return np.array([bool(item) for item in items], native).reshape(shape)
         with np.errstate(all="ignore"):
+            if native.names:
+                return converted(np.array(items, np.complex64), native).reshape(shape)
             return np.array(items, native).reshape(shape)
     except OverflowError:
         if all(isinstance(item, int) for item in items):
@@ -215,5 +217,7 @@ def _cast(array: Array, dtype: DType, *, copy: bool) -> Array:
         array = array.real
     with np.errstate(all="ignore"):
         if copy:
+            if native.names or array.dtype.names:
+                return np.array(converted(array, native), order="C", copy=True)
             return np.array(array, dtype=native, order="C", copy=True)
-        return array.astype(native, copy=False)
+        return converted(array, native)

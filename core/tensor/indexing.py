@@ -37,6 +37,8 @@ INDEX = op_registry.handle("index")
 INDEX_PUT = op_registry.handle("index_put")
 MASKED_FILL = op_registry.handle("masked_fill")
 MASKED_SELECT = op_registry.handle("masked_select")
+RESHAPE = op_registry.handle("reshape")
+_FEW = 4096
 
 _ALL = slice(None)
 
@@ -289,9 +291,16 @@ def set_item(input: Any, key: Any, value: Any) -> None:
         if isinstance(value, int) and not -_WIDE <= value < most:
             raise ValueError(f"Overflow when unpacking long long: {value} has more than 64 bits")
         value = loosely(value, input._key.dtype)
-    if isinstance(key, TensorBase) and key._key.dtype is bool_ and key._shape == input._shape:
-        number = not isinstance(value, TensorBase) or not value._shape
-        if number and key._shape and op_registry.has_op("masked_fill"):
+    if isinstance(key, TensorBase) and key._key.dtype is bool_ and key._shape:
+        sizes: Shape = key._shape
+        shape: Shape = input._shape
+        plain = not isinstance(value, TensorBase)
+        whole = sizes == shape and (plain or not value._shape)
+        # Of few elements it is quicker to look at all than to find the rows.
+        rows = plain and sizes == shape[: len(sizes)] and math.prod(shape) <= _FEW
+        if (whole or rows) and op_registry.has_op("masked_fill"):
+            if len(sizes) < len(shape):  # of whole rows
+                key = RESHAPE.call(key, (*sizes, *[1] * (len(shape) - len(sizes))))
             inplace(MASKED_FILL, "masked_fill_", input, (key, value), {})
             return
     if key is False:
@@ -435,6 +444,11 @@ def _part(item: Any, input: Any) -> Any:
     if isinstance(item, (list, tuple, range)) or hasattr(item, "__array_interface__"):
         return _from_host(item, input)
     if hasattr(item, "__index__"):
+        if getattr(item, "shape", None):  # a number would drop the dimensions that the index has
+            raise TypeError(
+                f"an index of type {type(item).__module__}.{type(item).__qualname__} and shape "
+                f"{list(item.shape)} is no tensor of this library; from_dlpack() takes those of others"
+            )
         return item.__index__()
     return item  # refused when its turn comes, as in torch
 

@@ -46,9 +46,18 @@ class _Name:
 
 
 class layout(_Name):
-    """The type of ``tp.strided``."""
+    """The type of ``tp.strided``.
+
+    One of another package has tensors that compute ops on themselves; a call that asks for it is handed to
+    its `compute`, with the op and the arguments, see :mod:`tensorplug.core.dispatch.interception`.
+    """
 
     __slots__ = ()
+    intercepts = False
+
+    def compute(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return what an op makes in this layout."""
+        raise NotImplementedError(f"{op.name}(): there are no tensors of layout {self}")
 
 
 class memory_format(_Name):
@@ -113,14 +122,16 @@ def strides_in_order(shape: Shape, order: Shape) -> Shape:
 
 
 def in_format(shape: Shape, strides: Shape, chosen: Any) -> bool:
-    """Return whether strides are those of a format, but for dimensions of size 1."""
+    """Return whether strides are those of a format, but for dimensions of size 1; of no elements, always."""
     order = _ORDERS.get(chosen)
     if order is None:
         order = tuple(range(len(shape) - 1, -1, -1))
     elif len(shape) != len(order):
         return False
     wanted = strides_in_order(shape, order)
-    return all([size == 1 or a == b for size, a, b in zip(shape, strides, wanted, strict=True)])
+    return 0 in shape or all(
+        [size == 1 or a == b for size, a, b in zip(shape, strides, wanted, strict=True)]
+    )
 
 
 @_remembered

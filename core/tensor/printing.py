@@ -16,7 +16,7 @@ import numpy as np
 from ..contexts import Block, Steps
 from ..device.device import CPU
 from ..device.dtypes import bool_, default_complex, get_default_dtype, int64
-from .host import host_array
+from .host import host_array, readable
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -232,6 +232,7 @@ def _row(array: Array, indent: int, short: bool, form: Any) -> str:
 
 
 def _numbers(array: Array, indent: int) -> str:
+    array = readable(array)
     if array.dtype.itemsize == 2 and array.dtype.kind not in "iu":  # half precision of either sort
         array = array.astype(np.float32)
     short = array.size > _options.threshold
@@ -257,7 +258,9 @@ def tensor_repr(tensor: Tensor, *, contents: str | None = None) -> str:
     name = "tensor" if cls.__name__ in ("Tensor", "Parameter") else cls.__name__
     prefix = f"{name}("
     notes, text = _describe(tensor, len(prefix), contents)
-    return with_notes(prefix + text, notes, len(prefix))
+    shown = with_notes(prefix + text, notes, len(prefix))
+    # A parameter of a class of its own says that it is one, as in torch.
+    return f"Parameter({shown})" if getattr(tensor, "_is_param", False) else shown
 
 
 def with_notes(text: str, notes: list[str], indent: int, new_line: bool = False) -> str:

@@ -89,13 +89,12 @@ def as_shape(sizes: tuple[Any, ...], name: str) -> Shape:
         raise TypeError(
             f"{name}(): expected a tuple of ints, but found element of type bool at pos 0"
         )
-    try:
-        return tuple([size.__index__() for size in sizes])
-    except AttributeError:
-        wrong = next(size for size in sizes if not hasattr(size, "__index__"))
-        raise TypeError(
-            f"{name}(): sizes must be ints, got {wrong!r} of type {type(wrong).__name__}"
-        ) from None
+    for size in sizes:
+        if not hasattr(size, "__index__"):
+            raise TypeError(
+                f"{name}(): sizes must be ints, got {size!r} of type {type(size).__name__}"
+            )
+    return tuple([size.__index__() for size in sizes])
 
 
 def check_sizes(shape: Shape, name: str) -> Shape:

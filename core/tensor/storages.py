@@ -6,6 +6,7 @@ are equal. ``tensor.untyped_storage().data_ptr()`` tells which tensors share.
 
 from __future__ import annotations
 
+import functools
 import os
 import warnings
 from collections.abc import Iterator
@@ -575,6 +576,7 @@ class _Typed(type):
         return isinstance(obj, TypedStorage) and obj.dtype is cls.dtype  # type: ignore[attr-defined]
 
 
+@functools.cache
 def typed_class(dtype: DType) -> Any:
     """Return torch's old class of storages of a dtype, such as ``tp.FloatStorage``."""
 

@@ -12,10 +12,11 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
-from ..device.device import Device
+from ..device.device import CPU, Device
 from ..device.dtypes import DType, uint8
 from ..dispatch import composite_calls, execution, fast_path, layers, op_registry, overrides
 from ..dispatch.fast_path import is_operand
+from ..dispatch.interception import Intercepted
 from ..dispatch.state import dispatch_state
 from ..errors import warn
 from . import base, exposure
@@ -23,7 +24,7 @@ from .array_operands import beside_array
 from .base import TRACKED, TensorBase, bare_tensor, extra_of, new_tensor, storage_of, version_of
 from .conversion import CAST, converted, to_format
 from .creation import empty_of, legacy_of, legacy_tensor, tensor, type_name, type_named
-from .host import from_array, to_array, to_dlpack, to_numpy
+from .host import from_array, readable, to_array, to_dlpack, to_numpy
 from .layout import check_format, contiguous_format, in_format, layout, strided
 from .methods import TensorMethods
 from .printing import tensor_html, tensor_repr
@@ -375,6 +376,8 @@ class Tensor(TensorMethods):
         """Make a leaf require grad or not; return the tensor."""
         if dispatch_state.layers_active:
             layers.note_opaque("requires_grad_()")
+        elif requires_grad is False and not self._state:
+            return self  # it never did
         dispatch_state.gradient.set_requires_grad(self, bool(requires_grad))
         return self
 
@@ -393,6 +396,8 @@ class Tensor(TensorMethods):
     @property
     def is_leaf(self) -> bool:
         """Whether the tensor was made by the user rather than by a recorded operation."""
+        if self._node is None and self._view is None and not dispatch_state.layers_active:
+            return True
         return not self.requires_grad or self.grad_fn is None
 
     @property
@@ -401,7 +406,8 @@ class Tensor(TensorMethods):
         if dispatch_state.layers_active:
             layers.note_opaque("reading grad")
         gradient = None if self._extra is None else self._extra.grad
-        if gradient is None and self._state and not (self.is_leaf or self.retains_grad):
+        made = self._node is not None or self._view is not None
+        if gradient is None and self._state and made and not (self.is_leaf or self.retains_grad):
             warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
                 "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
@@ -547,8 +553,15 @@ class Tensor(TensorMethods):
         return: synchronize the device before the host reads the result, or writes over a source in pinned
         memory.
         """
-        if len(args) == 1 and not kwargs and type(args[0]) is DType:
-            return self if args[0] is self._key.dtype else CAST.call(self, args[0])
+        if len(args) == 1 and not kwargs:
+            wanted = args[0]
+            if type(wanted) is DType:
+                return self if wanted is self._key.dtype else CAST.call(self, wanted)
+            here = self._key.device
+            if wanted is here or (here is CPU and type(wanted) is str and wanted == "cpu"):
+                return self
+            if isinstance(wanted, TensorBase) and wanted._key is self._key:
+                return self
         if len(args) == len(kwargs) == 1 and type(args[0]) is DType:
             chosen = kwargs.get("memory_format")
             if chosen is not None:
@@ -573,6 +586,8 @@ class Tensor(TensorMethods):
 
     def cpu(self: Any, memory_format: Any = None) -> Tensor:
         """Return the tensor on the "cpu" device."""
+        if memory_format is None and self._key.device is CPU:
+            return self
         return self.to("cpu", memory_format=memory_format)
 
     def type(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
@@ -584,7 +599,7 @@ class Tensor(TensorMethods):
 
     def type_as(self, tensor: Tensor) -> Tensor:
         """Return the tensor with the dtype and on the device of another."""
-        return self.to(tensor)
+        return self if getattr(tensor, "_key", None) is self._key else self.to(tensor)
 
     def numpy(self: Any, *, force: bool = False) -> Any:
         """Return a NumPy array that shares the tensor's memory.
@@ -808,13 +823,23 @@ class Tensor(TensorMethods):
             )
         if dispatch_state.layers_active:
             layers.note_read(self, "item()")
-        return self._key.runtime.to_host(self._array).item()
+        try:
+            value: Any = self._key.runtime.to_host(self._array).item()
+        except Intercepted:
+            if not overrides.dispatches(type(self)):
+                raise
+            from .wrappers import item  # on first use: saves import time
+
+            return item(self)
+        if type(value) is tuple:  # a pair of halves
+            value = complex(*value)
+        return value
 
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python numbers."""
         if dispatch_state.layers_active:
             layers.note_read(self, "tolist()")
-        return self._key.runtime.to_host(self._array).tolist()
+        return readable(self._key.runtime.to_host(self._array)).tolist()
 
     def __bool__(self) -> bool:
         if math.prod(self._shape) != 1:
@@ -839,7 +864,7 @@ class Tensor(TensorMethods):
         return float(self._real())
 
     def _real(self) -> Any:
-        value = self._number()
+        value = self._number() if self._shape else self.item()
         if isinstance(value, complex):
             if value.imag:
                 raise RuntimeError(

@@ -100,5 +100,15 @@ def detach(self: Any) -> Any:
     """Return a tensor over the same memory that requires no grad; without memory, as its class has it."""
     if not self._key.intercepts:
         return overrides.tensor_class.detach(self)
-    func, args, kwargs = torch_dispatch.spelling().named("detach", (self,))
+    return _asked("detach", self)
+
+
+def item(self: Any) -> Any:
+    """Return the only element of a tensor without memory, as its class has it."""
+    return _asked("_local_scalar_dense", self)
+
+
+def _asked(name: str, tensor: Any) -> Any:
+    """Have the class of a tensor make the call of a method that is no op."""
+    func, args, kwargs = torch_dispatch.spelling().named(name, (tensor,))
     return torch_dispatch.ask(torch_dispatch.dispatchers(args, kwargs), func, args, kwargs)

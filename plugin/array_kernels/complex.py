@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorplug.core.device.dtypes import float32, float64
+
 from ..tables import KernelTable
 from .namespace import ArrayNamespace
 
@@ -19,4 +21,5 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         result.real, result.imag = real, imag
         return result
 
-    table.add("complex", joined)
+    singles = [dtype for dtype in (float32, float64) if dtype in namespace.natives]
+    table.add("complex", joined, dtypes=singles)

@@ -38,6 +38,7 @@ from tensorplug.core.device.dtypes import (
     bfloat16 as bfloat16,
     bool_ as _bool,
     can_cast as can_cast,
+    complex32 as complex32,
     complex64 as complex64,
     complex128 as complex128,
     finfo as finfo,
@@ -158,6 +159,7 @@ bool = _bool
 float = float32
 double = float64
 half = float16
+chalf = complex32
 cfloat = complex64
 cdouble = complex128
 short = int16
@@ -168,6 +170,7 @@ newaxis = None
 FloatTensor = _namespaces.tensor_types["FloatTensor"]
 DoubleTensor = _namespaces.tensor_types["DoubleTensor"]
 HalfTensor = _namespaces.tensor_types["HalfTensor"]
+ComplexHalfTensor = _namespaces.tensor_types["ComplexHalfTensor"]
 BFloat16Tensor = _namespaces.tensor_types["BFloat16Tensor"]
 ByteTensor = _namespaces.tensor_types["ByteTensor"]
 CharTensor = _namespaces.tensor_types["CharTensor"]

@@ -25,10 +25,6 @@ _REASONS = {
         ("ao", "quantization", "dequantize", "int_repr", "empty_quantized", "qscheme"), _QUANTIZED
     ),
     **dict.fromkeys(
-        ("complex32", "chalf"),
-        "array libraries have no complex numbers of 16-bit parts; use complex64",
-    ),
-    **dict.fromkeys(
         ("is_vulkan_available", "vulkan"), "there is no such device type; a plugin may bring one"
     ),
     "classes": "there are no classes in libraries compiled against torch; write them in Python",

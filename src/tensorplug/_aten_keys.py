@@ -43,7 +43,7 @@ _NAMES = """
     _weight_norm_interface _weight_norm_interface_backward adaptive_avg_pool3d_backward
     adaptive_max_pool2d_backward adaptive_max_pool3d_backward affine_grid_generator
     affine_grid_generator_backward avg_pool2d_backward avg_pool3d_backward batch_norm_backward
-    binomial cauchy ccol_indices chalf choose_qparams_optimized conv_depthwise3d conv_tbc_backward
+    binomial cauchy ccol_indices choose_qparams_optimized conv_depthwise3d conv_tbc_backward
     convolution_backward cross_entropy_loss cummaxmin_backward cumprod_backward diagonal_backward
     dist_backward embedding_backward embedding_renorm exponential feature_dropout_
     fractional_max_pool2d_backward fractional_max_pool3d_backward geometric glu_backward_jvp

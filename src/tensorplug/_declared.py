@@ -178,6 +178,7 @@ from .sparse import (
     sparse_csr as sparse_csr,
     sparse_csr_tensor as sparse_csr_tensor,
     spmm as spmm,
+    sspaddmm as sspaddmm,
 )
 from .storage import (
     BFloat16Storage as BFloat16Storage,

@@ -11,19 +11,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import bfloat16, bool_, float16, float32
 from tensorplug.core.ops import (
     addmm,
     aminmax,
     arange,
-    empty,
     ones_like,
     rand_like,
     searchsorted,
+    zeros,
 )
 from tensorplug.nn import functional as F
+from tensorplug.nn.ops.normalization.batch_norm import batch_norm_with_statistics
+from tensorplug.nn.ops.normalization.statistics import row_statistics
 
 from ._top_level import grid_sampler
 
@@ -121,12 +122,16 @@ def convolution(
 # --- norms ---
 
 
-def _statistics(input: Tensor, dims: list[int], eps: float, dtype: Any) -> tuple[Tensor, Tensor]:
-    """Return means and reciprocal deviations, computed in float32 at least."""
-    with no_grad():
-        wide = input.to(float32) if input.dtype in (float16, bfloat16) else input.detach()
-        var, mean = wide.var(dims, correction=0, keepdim=True), wide.mean(dims, True)
-        return mean.to(dtype), (var + eps).rsqrt().to(dtype)
+def _statistics(
+    input: Tensor, shape: tuple[int, ...], eps: float, dtype: Any
+) -> tuple[Tensor, Tensor]:
+    """Return means and reciprocal deviations of rows, computed in float32 at least."""
+    if not input.numel():
+        rows = zeros(shape, dtype=dtype, device=input.device)
+        return rows, rows / 0.0
+    wide = input.to(float32) if input.dtype in (float16, bfloat16) else input
+    mean, rstd = row_statistics(wide, shape, eps)
+    return (mean, rstd) if mean.dtype is dtype else (mean.to(dtype), rstd.to(dtype))
 
 
 def native_layer_norm(
@@ -144,10 +149,11 @@ def native_layer_norm(
     >>> tp.native_layer_norm(tp.tensor([[1.0, 3.0]]), [2], None, None, 0.0)
     (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
     """
-    result = F.layer_norm(input, list(normalized_shape), weight, bias, eps)
-    dims = list(range(-len(normalized_shape), 0))
+    wanted = tuple(normalized_shape)
+    result = F.layer_norm(input, wanted, weight, bias, eps)
+    sizes = (*input._shape[: -len(wanted)], *[1] * len(wanted))
     dtype = input.dtype if weight is None else weight.dtype
-    return result, *_statistics(input, dims, eps, dtype)
+    return result, *_statistics(input.detach(), sizes, eps, dtype)
 
 
 def native_group_norm(
@@ -162,6 +168,7 @@ def native_group_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``nn.functional.group_norm``, and means and reciprocals of the deviations, (N, group).
 
+    As in torch these have gradients, other than those of the other norms.
     `N`, `C` and `HxW` are the sizes of `input`, those after the second multiplied.
     """
     if input.numel() != N * C * HxW:
@@ -171,8 +178,7 @@ def native_group_norm(
         )
     result = F.group_norm(input, group, weight, bias, eps)
     dtype = input.dtype if weight is None else weight.dtype
-    mean, rstd = _statistics(input.reshape(N, group, -1), [2], eps, dtype)
-    return result, mean.squeeze(2), rstd.squeeze(2)
+    return result, *_statistics(input, (N, group), eps, dtype)
 
 
 def native_batch_norm(
@@ -186,17 +192,17 @@ def native_batch_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``nn.functional.batch_norm``; if training, also means and reciprocals of the deviations."""
-    result = F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     dtype = input.dtype if weight is None else weight.dtype
-    if not training:
-        return (
-            result,
-            empty(0, dtype=dtype, device=input.device),
-            empty(0, dtype=dtype, device=input.device),
+    if training and input.numel():
+        result, mean, rstd = batch_norm_with_statistics(
+            input, running_mean, running_var, weight, bias, momentum, eps
         )
-    dims = [dim for dim in range(input.dim()) if dim != 1]
-    mean, rstd = _statistics(input, dims, eps, dtype)
-    return result, mean.reshape(-1), rstd.reshape(-1)
+        return result, mean.detach().to(dtype), rstd.detach().to(dtype)
+    result = F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if training:
+        return result, *_statistics(input.detach(), result._shape[1:2], eps, dtype)
+    nothing = input.new_empty(0, dtype=dtype)
+    return result, nothing, nothing.detach()
 
 
 # --- others ---

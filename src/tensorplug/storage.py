@@ -40,3 +40,9 @@ HalfStorage = typed_class(dtypes.float16)
 IntStorage = typed_class(dtypes.int32)
 LongStorage = typed_class(dtypes.int64)
 ShortStorage = typed_class(dtypes.int16)
+
+
+def _dtype_to_storage_type_map() -> dict[dtypes.DType, str]:  # pyright: ignore[reportUnusedFunction]
+    """Return the names of the typed classes by dtype."""
+    names = [name for name in __all__ if name.endswith("Storage")]
+    return {globals()[name].dtype: name for name in names if hasattr(globals()[name], "dtype")}

@@ -163,6 +163,16 @@ def test_asarray_copies_when_told_and_refuses_when_told():
 
 
 @pytest.mark.parametrize(
+    "options", [{}, {"copy": True}, {"dtype": tp.float64}, {"requires_grad": True}]
+)
+def test_asarray_of_what_requires_grad_goes_on_requiring_it(options):
+    x = tp.ones(2, requires_grad=True)
+    tp.asarray(x * 3, **options).sum().backward()
+    assert x.grad.tolist() == [3, 3]
+    assert not tp.asarray(x * 3, **options | {"requires_grad": False}).requires_grad
+
+
+@pytest.mark.parametrize(
     "call",
     [
         "Tensor()",

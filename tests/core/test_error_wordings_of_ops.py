@@ -59,6 +59,8 @@ ROWS = [
     ("If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.", lambda t: 1 - t.tensor([True])),
     # --- reductions, statistics, sorting ---
     ("linalg.vector_norm cannot compute the inf norm", lambda t: t.linalg.vector_norm(t.ones(0), float("inf"))),
+    ("diff expects input to be at least one-dimensional", lambda t: t.diff(t.tensor(2.0))),
+    ("diff expects prepend or append to be the same dimension as input", lambda t: t.diff(t.ones(2, 3), prepend=t.ones(3))),
     ("quantile() input tensor must be non-empty", lambda t: t.quantile(t.ones(0), 0.5)),
     ("quantile() q values must be in the range [0, 1]", lambda t: t.nanquantile(t.ones(2), t.ones(1) * 2)),
     ("quantile() out tensor must be same dtype as the input tensor", lambda t: t.quantile(t.ones(2), 0.5, out=double(t, 2))),

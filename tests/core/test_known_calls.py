@@ -7,8 +7,11 @@ import pytest
 
 import tensorplug as tp
 from tensorplug.core.dispatch import call_cache
+from tensorplug.core.dispatch.op_registry import get_op
 from tensorplug.nn.ops.rnn import lstm_cell
 from tensorplug.plugin import KernelTable, derivative, hookimpl
+from tensorplug.testing.cases import samples_of, tensors_in
+from tensorplug.testing.records import all_records
 
 
 class Doubling:
@@ -201,3 +204,60 @@ def test_a_kernel_of_several_outputs_runs_once_per_call(recorded):
             assert (hidden.item(), state.item(), counting.calls) == (2, 3, number)
     finally:
         tp.plugins.unregister("counting")
+
+
+def of_lists(values):
+    """Return plain arguments with lists of their own in place of tuples and lists of ints."""
+    return [
+        list(value)
+        if type(value) in (tuple, list) and value and all(type(item) is int for item in value)
+        else value
+        for value in values
+    ]
+
+
+def list_calls():
+    """Return, for each op, its first sample that has a tuple of ints, as a call with lists."""
+    found = {}
+    for record in all_records():
+        for sample in samples_of(record, "cpu", tp.float32) if tp.float32 in record.dtypes else ():
+            rest = of_lists(sample.args[1:])
+            named = dict(zip(sample.kwargs, of_lists(sample.kwargs.values()), strict=True))
+            lists = [value for value in (*rest, *named.values()) if type(value) is list]
+            pure = get_op(record.op).pure and not get_op(record.op).writes
+            tensor = sample.args and isinstance(sample.args[0], tp.Tensor)
+            if lists and pure and tensor:
+                found.setdefault(record.op, (sample, rest, named, lists))
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_list_of_ints_is_read_at_every_call():
+    calls = list_calls()
+    assert len(calls) > 40
+    for name, (sample, rest, named, lists) in calls.items():
+        call, first = get_op(name).call, sample.args[0]
+
+        def made(call=call, first=first, rest=rest, named=named):
+            try:
+                result = call(first, *rest, **named)
+            except (RuntimeError, IndexError, ValueError, TypeError) as error:
+                return type(error)
+            return [part.tolist() for part in tensors_in((result,))]
+
+        contents = [list(values) for values in lists]
+        others = [[*reversed(values)] for values in contents], [values[:1] for values in contents]
+        expected = []
+        for chosen in (contents, *others):
+            for values, items in zip(lists, chosen, strict=True):
+                values[:] = items
+            call_cache.clear_call_caches()
+            expected.append(made())
+        if isinstance(expected[0], type):  # takes no list
+            continue
+        call_cache.clear_call_caches()
+        for turn in range(9):  # twice each, and in turn
+            which = turn // 2 if turn < 6 else turn % 3
+            for values, items in zip(lists, (contents, *others)[which], strict=True):
+                values[:] = items
+            assert repr(made()) == repr(expected[which]), (name, rest, named)

@@ -53,7 +53,7 @@ MISSING = {
     CONTROL: "cond while_loop compile",
     SPARSE: """
         col_indices_copy crow_indices_copy indices_copy sparse_bsc_tensor sparse_bsr_tensor
-        sparse_csc_tensor sspaddmm values_copy
+        sparse_csc_tensor values_copy
     """,
     QUANTIZED: """
         dequantize fake_quantize_per_channel_affine fake_quantize_per_tensor_affine
@@ -72,15 +72,11 @@ MISSING = {
     "a Generator is as safe": "thread_safe_generator",
 }
 MISSING_METHODS = {
-    SPARSE: """
-        sparse_resize_ sparse_resize_and_clear_ sspaddmm
-    """,
     QUANTIZED: """
         dequantize int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale
         q_zero_point qscheme
     """,
     DEVICE: "ipu is_ipu is_xla mtia",
-    "there is no complex half": "chalf",
     "nested tensors": "to_padded_tensor",
     "another layout of memory": "to_mkldnn",
     "torch's own use": "grad_dtype index module_load",

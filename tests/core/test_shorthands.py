@@ -69,7 +69,7 @@ def test_empty_permuted():
     assert made.shape == (2, 3, 5)
     assert made.stride() == (5, 10, 1)
     assert made.is_leaf
-    assert made.dim_order() == (1, 0, 2)
+    assert made.dim_order() == made.dim_order(ambiguity_check=True) == (1, 0, 2)
     with pytest.raises(RuntimeError, match="once"):
         tp.empty_permuted((2, 3), (0, 0))
 
@@ -143,3 +143,16 @@ def test_settings_that_are_remembered():
     assert tp.get_num_interop_threads() == 1
     assert tp.is_warn_always_enabled() is False
     assert tp.set_flush_denormal(True) is False
+
+
+def test_orders_of_dimensions_that_are_not_the_only_ones():
+    formats = [tp.channels_last, tp.contiguous_format]
+    x = tp.empty(1, 2, 3, 4)
+    assert x.dim_order() == x.dim_order(ambiguity_check=formats) == (0, 1, 2, 3)
+    turned = x.to(memory_format=tp.channels_last)
+    assert turned.dim_order(ambiguity_check=formats) == (0, 2, 3, 1)
+    for ambiguous, check in ((x, True), (turned, formats[1:]), (tp.empty(2, 0, 3), True)):
+        with pytest.raises(RuntimeError, match="unique dim order"):
+            ambiguous.dim_order(ambiguity_check=check)
+    with pytest.raises(TypeError, match="bool or a list of memory formats"):
+        x.dim_order(ambiguity_check=1)

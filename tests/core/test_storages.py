@@ -64,6 +64,11 @@ PROGRAMS = {
     ),
     "of size": lambda m, x: m.UntypedStorage(5).nbytes(),
     "of values": lambda m, x: m.UntypedStorage([1, 2, 3]).tolist(),
+    "types": lambda m, x: [
+        x.to(getattr(m, name)).storage_type() is getattr(m, kind)
+        for name, kind in (("float32", "FloatStorage"), ("bool", "BoolStorage"))
+    ],
+    "type of a class": lambda m, x: x.int().type(m.Tensor).tolist(),
     "typed": lambda m, x: (m.FloatStorage([1, 2]).tolist(), m.LongStorage(3).nbytes()),
     "kind": lambda m, x: [
         isinstance(x._typed_storage(), kind) for kind in (m.FloatStorage, m.LongStorage)
@@ -174,6 +179,31 @@ def test_arrays_of_numpy_share():
     whole, part = tp.from_numpy(array), tp.from_numpy(array[2:6])
     assert whole.untyped_storage() == part.untyped_storage()
     assert part.untyped_storage().data_ptr() == array.ctypes.data
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "complex128"])
+def test_addresses_and_strides_are_those_of_numpy(dtype: str) -> None:
+    base = np.zeros((4, 3, 5), dtype)
+    shown = [
+        base,
+        base[1:, ::2],
+        base.T,
+        base[2, 1],
+        base[2, 1, 3:4],
+        base[3:, 1, 4].reshape(()),
+        np.broadcast_to(base[:1], (6, 3, 5)),
+        np.asfortranarray(base),
+        base.view(np.recarray),
+    ]
+    for array in shown:
+        x = tp.from_numpy(array)
+        step = array.itemsize
+        assert x.data_ptr() == array.ctypes.data
+        assert x.stride() == tuple(s // step for s in array.strides)
+        owner = array if array.base is None else array.base
+        assert x.storage_offset() * step == array.ctypes.data - owner.ctypes.data
+    assert tp.from_numpy(base[:0]).data_ptr() == 0
 
 
 @pytest.mark.parametrize(

@@ -152,3 +152,20 @@ def test_a_wrapper_without_the_method_is_refused():
 
     with pytest.raises(TypeError, match="must define __torch_dispatch__"):
         tp.Tensor._make_wrapper_subclass(Plain, (2,))
+
+
+@pytest.mark.parametrize(
+    "read", [tp.Tensor.item, float, int, bool, complex, lambda x: [7] * int(x)]
+)
+def test_a_wrapper_s_class_is_asked_for_its_number(read):
+    inner = tp.tensor(3.0)
+    assert read(Scaled(inner, 2.0)) == read(inner * 2)
+    assert read((scaled(2, 3) * 1).sum()) == read(tp.tensor(30.0))
+    assert scaled(2, 3).inner.sum() > 0
+
+
+def test_a_wrapper_of_several_elements_is_no_number():
+    with pytest.raises(RuntimeError, match="6 elements"):
+        scaled(2, 3).item()
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        bool(scaled(2, 3))

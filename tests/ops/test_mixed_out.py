@@ -1,6 +1,7 @@
 """``out=`` of every dtype: what torch converts is converted, what it refuses is refused."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -101,3 +102,28 @@ def test_out_of_every_dtype(name, dtype):
         else:
             for a, b in zip(found, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+def resized(L, name, given):
+    x = L.arange(9.0).reshape(3, 3)
+    plain = function(L, name)(x, *given)
+    several = isinstance(plain, (tuple, list))
+    targets = [L.ones(7) for _ in (plain if several else [plain])]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        function(L, name)(x, *given, out=tuple(targets) if several else targets[0])
+    said = sum(["was resized" in str(warning.message) for warning in caught])
+    return said > 0, [target.tolist() for target in targets]
+
+
+# torch's split_copy does not resize.
+@pytest.mark.parametrize(
+    "name", [*VIEWS, "split_with_sizes_copy", "unbind_copy", "nn.functional.normalize"]
+)
+def test_a_tensor_that_is_resized_warns(name):
+    found, expected = [
+        resized(L, name, {**VIEWS, **SEVERAL}.get(name, (1.0, 0))) for L in (tp, torch)
+    ]
+    assert found[0] == expected[0]
+    for a, b in zip(found[1], expected[1], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)

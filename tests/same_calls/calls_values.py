@@ -708,3 +708,14 @@ def _(t):
 
 
 V["histc min=max"] = lambda t: t.histc(t.tensor([1.0, 2, 2, 3]), bins=3, min=2, max=2)
+
+
+@d("lstsq of a repeated matrix")
+def _(t):
+    a = t.eye(3, dtype=t.float64)[:, :2].reshape(1, 3, 2)
+    found = t.linalg.lstsq(a, t.ones(4, 3, 1, dtype=t.float64), driver="gelsd")
+    return found.rank, found.singular_values, found.residuals
+
+
+V["inner of a number"] = lambda t: t.inner(t.ones(2, 2), t.tensor(2))
+V["inner of a complex number"] = lambda t: t.inner(t.tensor(2j), t.ones(2))

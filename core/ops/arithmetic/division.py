@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, COMPLEX, FLOATING, Number, result_dtype
 from ...dispatch.op_registry import Delegated, Spec, composite, handle, primitive
-from ..rules import check_tensor, elementwise
-from .pointwise import sub
+from ...tensor.base import TensorBase
+from ..rules import check_tensor, elementwise, rounded_once
+from .pointwise import mul, sub
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -29,6 +30,7 @@ _TRUNC = handle("trunc")
 @primitive(
     "input, other",
     pointwise=True,
+    scales=True,
     inplace=True,
     delegates="floor_divide those that round down, trunc and fmod those that cut off",
     aliases=("divide", "true_divide"),
@@ -59,7 +61,14 @@ def div(
     (tensor([-3.5000,  3.5000]), tensor([-3,  3]), tensor([-4,  3]))
     """
     if rounding_mode is None:
-        return elementwise("div", input, other, floating=True, numbers=True)
+        return elementwise(
+            "div",
+            input,
+            other,
+            floating=True,
+            numbers=True,
+            scaling=div if isinstance(input, TensorBase) else None,  # a dividend is rounded
+        )
     if rounding_mode == "floor":
         return Delegated.to(floor_divide, input, other)
     if rounding_mode != "trunc":
@@ -67,14 +76,31 @@ def div(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
             f"{rounding_mode!r}"
         )
-    if result_dtype((input, other)).category >= FLOATING:
-        return Delegated(_TRUNC.call(div(input, other)))
+    compute = result_dtype((input, other))
+    if compute.category >= FLOATING:
+        if compute.is_half and not (isinstance(other, TensorBase) and other._shape):
+            return Delegated.to(rounded_once, _truncated, compute, input, other)
+        return Delegated(_truncated(input, other))
     dividend, divisor = elementwise("div", input, other, without=(BOOL,)).values
     # What fmod leaves of the dividend is a multiple of the divisor.
     return Delegated(floor_divide(sub(dividend, fmod(dividend, divisor)), divisor))
 
 
-@primitive("input, other", pointwise=True, inplace=True)
+def _divided(input: Any, other: Any) -> Tensor:
+    """Return a number divided by a tensor; of half precision it is a multiple of the reciprocal."""
+    if other._key.dtype.is_half and isinstance(input, (int, float)) and input != 1:
+        return mul(div(1, other), input)
+    return div(input, other)
+
+
+div.op.reflected = _divided  # type: ignore[attr-defined]
+
+
+def _truncated(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    return _TRUNC.call(div(input, other))
+
+
+@primitive("input, other", pointwise=True, scales=True, inplace=True)
 def floor_divide(input: Tensor | Number, other: Tensor | Number) -> Spec:
     """Return the quotient rounded down, as Python's ``//``.
 
@@ -89,7 +115,14 @@ def floor_divide(input: Tensor | Number, other: Tensor | Number) -> Spec:
     >>> tp.floor_divide(tp.tensor([-7, 7]), 2)
     tensor([-4,  3])
     """
-    return elementwise("floor_divide", input, other, without=(BOOL, COMPLEX), numbers=True)
+    return elementwise(
+        "floor_divide",
+        input,
+        other,
+        without=(BOOL, COMPLEX),
+        numbers=True,
+        scaling=floor_divide if isinstance(input, TensorBase) else None,
+    )
 
 
 @primitive("input, other", pointwise=True, inplace=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast as typed
 
 from ...device.dtypes import BOOL, COMPLEX, INTEGER, DType, Number, result_dtype
-from ...device.scalars import fitting
-from ...dispatch.op_registry import Spec, composite, defined_by, handle, primitive
+from ...device.scalars import fitting, rounded
+from ...dispatch.op_registry import Delegated, Spec, composite, defined_by, handle, primitive
 from ...dispatch.out_variants import exact_out
 from ...dispatch.state import dispatch_state
 from ...tensor.base import TensorBase
 from ...tensor.mirrors import conjugated
-from ..rules import cast, check_tensor, elementwise, with_former_order
+from ..rules import cast, check_tensor, elementwise, rounded_once, with_former_order
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -57,7 +58,7 @@ def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     >>> tp.add(tp.tensor([1, 2]), tp.tensor([0.5, 0.5]), alpha=2)
     tensor([2., 3.])
     """
-    return elementwise("add", input, _scaled("add", input, other, alpha), numbers=True)
+    return _sum(add, input, other, alpha)
 
 
 def _is_bool(operand: Any) -> bool:
@@ -83,7 +84,7 @@ def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) ->
     tensor([2.])
     """
     check_not_bool(input, other)
-    return elementwise("sub", input, _scaled("sub", input, other, alpha), numbers=True)
+    return _sum(sub, input, other, alpha)
 
 
 def check_not_bool(input: Any, other: Any) -> None:
@@ -110,6 +111,9 @@ def _check_scaled(input: Tensor, other: Tensor, alpha: Number) -> None:
 @composite(shapes="input(*S), other(*S)", rule=_check_scaled, method=False, elementwise=True)
 def add_scaled(input: Tensor, other: Tensor, alpha: Number) -> Tensor:
     """Return ``input + alpha * other`` of two tensors of one dtype and shape."""
+    dtype = input._key.dtype
+    if dtype.is_half:
+        return rounded_once(add_scaled, dtype, input, other, alpha)
     return add(input, mul(other, alpha))
 
 
@@ -135,17 +139,34 @@ def check_factor(name: str, compute: DType, alpha: Number, argument: str = "alph
         )
 
 
-def _scaled(
-    name: str, input: Tensor | Number, other: Tensor | Number, alpha: Number
-) -> Tensor | Number:
-    if type(alpha) is int and alpha == 1:
-        return other
-    compute = result_dtype((input, other))
-    check_factor(name, compute, alpha)
-    alpha = fitting(alpha, compute)
-    if alpha == 1:
-        return other
-    return mul(cast(other, compute), alpha) if isinstance(other, TensorBase) else other * alpha
+def _sum(
+    function: Callable[..., Any], input: Tensor | Number, other: Tensor | Number, alpha: Number
+) -> Spec:
+    """Return what ``add`` and ``sub`` come to."""
+    name: str = function.op.name  # type: ignore[attr-defined]
+    if type(alpha) is not int or alpha != 1:
+        compute = result_dtype((input, other))
+        check_factor(name, compute, alpha)
+        alpha = fitting(alpha, compute)
+        if alpha == 1:
+            pass
+        elif compute.is_half:
+            return Delegated.to(_sum_once, function, compute, input, other, alpha)
+        else:
+            is_tensor = isinstance(other, TensorBase)
+            other = mul(cast(other, compute), alpha) if is_tensor else other * alpha
+    return elementwise(name, input, other, numbers=True)
+
+
+def _sum_once(
+    function: Callable[..., Any], half: DType, input: Any, other: Any, alpha: float
+) -> Any:
+    """Return a sum of half precision: its operands and the factor are rounded first, as in torch."""
+    terms = [
+        cast(term, half) if isinstance(term, TensorBase) else rounded(term, half)
+        for term in (input, other)
+    ]
+    return rounded_once(function, half, *terms, alpha=rounded(alpha, half))
 
 
 @composite()
@@ -161,7 +182,7 @@ def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     return sub(other, input, alpha=alpha)
 
 
-@primitive("input, other", pointwise=True, inplace=True, aliases=("multiply",))
+@primitive("input, other", pointwise=True, scales=True, inplace=True, aliases=("multiply",))
 def mul(input: Tensor | Number, other: Tensor | Number) -> Spec:
     """Return ``input * other``.
 
@@ -172,7 +193,7 @@ def mul(input: Tensor | Number, other: Tensor | Number) -> Spec:
     tensor([[3., 4.],
             [6., 8.]])
     """
-    return elementwise("mul", input, other, numbers=True)
+    return elementwise("mul", input, other, numbers=True, scaling=mul)
 
 
 @primitive("input", pointwise=True, inplace=True, aliases=("negative",))
@@ -199,7 +220,7 @@ def _refuse_bool(input: Tensor, name: str, what: str) -> None:
     if input.dtype.category == BOOL:
         raise RuntimeError(
             f"{name}(): {what} on a bool tensor is not supported. If you are trying to invert a "
-            "mask, use the `~` or `logical_not()` operator instead"
+            "mask, use the `~` or `logical_not()` operator instead."
         )
 
 

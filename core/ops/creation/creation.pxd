@@ -1,2 +1,15 @@
-# Compiled as it is, but for what every op that makes a tensor calls.
+# What every op that makes a tensor calls.
+cimport cython
+
+from tensorplug.core.dispatch.keys cimport DispatchKey, default_device, dispatch_key
+from tensorplug.core.tensor.base cimport new_tensor as wrap_array
+from tensorplug.core.tensor.shapes cimport as_shape, check_sizes
+
+cpdef tuple options(object dtype, object device, object default=*)
+
+cpdef object sizes_of(tuple sizes, object size, object name)
+
 cpdef made(object result, object requires_grad, object pin_memory=*)
+
+@cython.locals(key=DispatchKey)
+cpdef object memory_of(object shape, object dtype, object device)

@@ -57,10 +57,13 @@ def made_like(
     stride = strides_like(input, memory_format, name)
     if stride is None:
         return made(make(input._shape, chosen, where), requires_grad)
-    result = in_strides(
-        input._shape, stride, dispatch_key(where, chosen), lambda size: make(size, chosen, where)
-    )
+    key = dispatch_key(where, chosen)
+    result = in_strides(input._shape, stride, key, _of_size(make, chosen, where))
     return made(result, requires_grad)
+
+
+def _of_size(make: Maker, dtype: DType, device: Device) -> Callable[[Shape], Any]:
+    return lambda size: make(size, dtype, device)
 
 
 def like(input: Any, dtype: Any, device: Any, name: str) -> tuple[DType, Device]:

@@ -14,6 +14,7 @@ from ...device.dtypes import (
     DType,
     Number,
     default_complex,
+    float32,
     get_default_dtype,
     int64,
     scalar_type,
@@ -304,6 +305,8 @@ def logspace(
     if chosen.category == BOOL:
         raise NotImplementedError("logspace(): not implemented for bool")
     exact = chosen if chosen.category >= FLOATING else get_default_dtype()
+    if exact.itemsize == 2:  # the powers of rounded exponents are far off
+        exact = float32
     _check_inferred(first, last, chosen, "logspace")
     for bound in (first, last):
         fitting(bound, chosen)

@@ -31,7 +31,7 @@ def number_tensor(value: Number, like: Any) -> Any:
     return new_tensor(key.scalar(value), key, ())
 
 
-def _positions(input: Any, dim: int, index: Any, name: str) -> tuple[int, Any]:
+def _positions(input: Any, dim: int, index: Any, name: str, of: str = "self") -> tuple[int, Any]:
     """Return the canonical dimension, and the index as int64 of a rank that fits the input's."""
     check_tensor(input, name)
     check_tensor(index, name, "index")
@@ -44,7 +44,7 @@ def _positions(input: Any, dim: int, index: Any, name: str) -> tuple[int, Any]:
     dim = normalize_dim(dim, len(shape), name)
     if max(len(index._shape), 1) != max(len(shape), 1) and math.prod(index._shape):
         raise RuntimeError(
-            f"{name}(): Index tensor must have the same number of dimensions as input tensor, got "
+            f"{name}(): Index tensor must have the same number of dimensions as {of} tensor, got "
             f"{list(index._shape)} for {list(shape)}"
         )
     return dim, index
@@ -102,7 +102,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     tensor([[2],
             [3]])
     """
-    dim, index = _positions(input, dim, index, "gather")
+    dim, index = _positions(input, dim, index, "gather", "input")
     if math.prod(index._shape):
         _check_within(index._shape, input._shape, dim, "gather", None)
     return Spec((input, dim, index), index._shape, input.dtype)

@@ -171,7 +171,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     dim = normalize_dim(dim, len(shape), "narrow")
     length = _index(length, "narrow", "length")
     if length < 0:
-        raise RuntimeError(f"narrow(): length must be non-negative, got {length}.")
+        raise RuntimeError(f"narrow(): length must be non-negative. Got {length}")
     size = shape[dim]
     if is_tensor(start):
         if start._shape or start.dtype.category != INTEGER:

@@ -283,10 +283,10 @@ def _cross(name: str, input: Any, other: Any, dim: int) -> Any:
             f"{name}: inputs must have the same number of dimensions, got {list(input._shape)} and "
             f"{list(other._shape)}"
         )
-    dim = normalize_dim(dim, len(input._shape), name)
+    named, dim = dim, normalize_dim(dim, len(input._shape), name)
     if not input._shape or input._shape[dim] != 3 or other._shape[dim] != 3:
         raise RuntimeError(
-            f"{name}: inputs dimension {dim} must have length 3. Got shapes {list(input._shape)} "
+            f"{name}: inputs dimension {named} must have length 3. Got shapes {list(input._shape)} "
             "and "
             f"{list(other._shape)}"
         )
@@ -332,7 +332,12 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
         raise RuntimeError(
             f"{name}: expected tensors of the same dtype, got {x.dtype.name} and {y.dtype.name}"
         )
-    product: Any = mul(conjugate(x), y)
+    first: Any = conjugate(x)
+    if len(x._shape) == 1 and x._shape == y._shape and x.dtype.category != BOOL:
+        # In one pass, and without room for all products.
+        normalize_dim(dim, 1, name)
+        return matmul(first, y)
+    product: Any = mul(first, y)
     return product.sum(dim, dtype=x.dtype)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import ALL_DTYPES, int32, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
 from ...dispatch.out_variants import exact_out
+from ..comparison import is_within
 from ..rules import check_tensor
 from . import results
 from .rules import arange, check_matrix, column, identity, linalg_check_errors, row, where
@@ -179,7 +180,7 @@ def _canonical_unpack(
         rows = LU_data._shape[-2]
         # Of all samples of a vmap at once there is no telling.
         known = not (LU_pivots._key.is_meta or LU_pivots._batched)
-        if known and not ((LU_pivots >= 1) & (LU_pivots <= rows)).all().item():
+        if known and not is_within(LU_pivots, 1, rows):
             raise RuntimeError(
                 "lu_unpack: the elements of LU_pivots must be between 1 and LU.size(-2). Got "
                 f"{LU_pivots!r} for {rows} rows"

@@ -281,7 +281,7 @@ def linalg_lstsq(
     linalg_lstsq
         ``solution`` ``(*, n, k)``; ``residuals``, the sums of squares ``(*, k)`` where m > n and
         every matrix has full rank; ``rank`` and ``singular_values`` where the driver finds them.
-        What there is not is empty.
+        What there is not is empty. Where `A` is broadcast these two are of its own batch.
 
     Examples
     --------
@@ -318,7 +318,12 @@ def linalg_lstsq(
             f"{name}: input.size(-2) should match other.size(-2), got {list(A._shape)} and "
             f"{list(B._shape)}"
         )
+    own = A._shape[:-2]
     A, B = broadcast_batches(A, B)
+    if A._shape[:-2] != own:
+        solution, error, *others = linalg_lstsq(A, B, rcond, driver=driver)
+        others = [_of_each(found, len(A._shape) - 2, own) for found in others]
+        return Delegated(results.linalg_lstsq(solution, error, *others))
     if rcond is None:
         rcond = finfo(A.dtype).eps * max(A._shape[-2:])
     *batch, m, n = A._shape
@@ -338,6 +343,18 @@ def linalg_lstsq(
             ((*lead, min(m, n)) if valued else (0,), real),
         ),
     )
+
+
+def _of_each(found: Any, dims: int, batch: tuple[int, ...]) -> Any:
+    """Return what was found of matrices `batch` that had been repeated along `dims` dimensions."""
+    if not found.numel():  # not there
+        return found
+    for _ in range(dims - len(batch)):
+        found = found.select(0, 0)
+    for dim, size in enumerate(batch):
+        if size != found._shape[dim]:
+            found = found.narrow(dim, 0, 1)
+    return found
 
 
 names_results(linalg_tensorinv, linalg_tensorsolve, linalg_lstsq)

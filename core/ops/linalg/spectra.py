@@ -313,14 +313,14 @@ def linalg_pinv(
     *batch, m, n = A._shape
     if not m or not n:
         return A.new_empty((*batch, n, m)) + A.sum()
-    bound = tolerance("linalg.pinv", A, _magnitudes(A.detach(), hermitian), atol, rtol)
     if hermitian:
         values, V = linalg_eigh(A, "L")
-        keep = values.abs() > bound
+        magnitudes = values.abs()
+        keep = magnitudes > tolerance("linalg.pinv", A, magnitudes.detach(), atol, rtol)
         inverse = where(keep, 1 / where(keep, values, 1.0), 0.0)
         return matmul(V * row(inverse), adjoint(V))
     U, S, Vh = linalg_svd(A, False)
-    keep = bound < S
+    keep = tolerance("linalg.pinv", A, S.detach(), atol, rtol) < S
     inverse = where(keep, 1 / where(keep, S, 1.0), 0.0)
     return matmul(adjoint(Vh) * row(inverse), adjoint(U))
 

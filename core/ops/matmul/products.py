@@ -6,13 +6,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, Number, result_dtype, scalar_type
-from ...device.scalars import coefficient, fitting
+from ...device.scalars import coefficient, fitting, rounded
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_variants import exact_out
+from ...dispatch.registered_ops import handle, has_op
 from ...tensor.base import TensorBase
 from ...tensor.shapes import broadcast_shapes
 from ..arithmetic.pointwise import add, check_factor, conj_physical, mul
-from ..rules import cast, check_tensor, with_former_order
+from ..rules import cast, check_tensor, rounded_once, with_former_order
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -21,6 +22,9 @@ __all__ = [
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "dot", "ger", "inner", "matmul", "mm",
     "mv", "outer", "vdot",
 ]  # fmt: skip
+
+#: Of networks, which may not be loaded.
+_LINEAR = handle("linear")
 
 
 @primitive("input, other")
@@ -263,10 +267,10 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     """
     check_tensor(input, "inner")
     check_tensor(other, "inner", "other")
-    _check_same_dtype("inner", input, other)
     a, b = input._shape, other._shape
     if not a or not b:
         return mul(input, other)
+    _check_same_dtype("inner", input, other)
     if a[-1] != b[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
@@ -347,7 +351,7 @@ def addmm(
     """
     _check_ndim("addmm", mat1, "mat1", 2)
     _check_ndim("addmm", mat2, "mat2", 2)
-    return _added("addmm", input, matmul(mat1, mat2), beta, alpha)
+    return _added_once("addmm", input, mat1, mat2, beta, alpha)
 
 
 @composite(inplace=True)
@@ -373,7 +377,12 @@ def addmv(
     """
     _check_ndim("addmv", mat, "mat", 2)
     _check_ndim("addmv", vec, "vec", 1)
-    return _added("addmv", input, matmul(mat, vec), beta, alpha)
+    dtype = mat._key.dtype
+    if dtype.is_half:
+        beta, alpha = [rounded(fitting(factor, dtype), dtype) for factor in (beta, alpha)]
+        if beta not in (0, 1):  # rounded before the product is added
+            input, beta = mul(input, beta), 1
+    return _added_once("addmv", input, mat, vec, beta, alpha)
 
 
 @composite(inplace=True)
@@ -403,8 +412,11 @@ def addr(
         if not beta:
             return product
         return _broadcast_to("addr", input, product._shape) | product
-    product = outer(cast(vec1, common), cast(vec2, common))
-    return _added("addr", cast(input, common), product, beta, alpha)
+    vec1, vec2 = cast(vec1, common), cast(vec2, common)
+    if common.is_half:  # each step is rounded
+        vec1, alpha = mul(vec1, rounded(fitting(alpha, common), common)), 1
+        beta = rounded(fitting(beta, common), common)
+    return _added("addr", cast(input, common), outer(vec1, vec2), beta, alpha)
 
 
 @composite(inplace=True)
@@ -429,7 +441,7 @@ def baddbmm(
     Size([2, 3, 5])
     """
     _check_batches("baddbmm", batch1, batch2, "batch1", "batch2")
-    return _added("baddbmm", input, matmul(batch1, batch2), beta, alpha)
+    return _added_once("baddbmm", input, batch1, batch2, beta, alpha)
 
 
 @composite(inplace=True)
@@ -456,6 +468,12 @@ def addbmm(
     _check_batches("addbmm", batch1, batch2, "batch1", "batch2")
     b, n, k = batch1._shape
     m = batch2._shape[2]
+    if b and batch1._key.dtype.is_half:  # rounded after each matrix
+        total: Any = input
+        for i in range(b):
+            left, right = batch1.select(0, i), batch2.select(0, i)
+            total = _added_once("addbmm", total, left, right, 1 if i else beta, alpha)
+        return total
     # The sum over the batch is one long sum over b * k.
     left = batch1.permute(1, 0, 2).reshape(n, b * k)
     return _added("addbmm", input, matmul(left, batch2.reshape(b * k, m)), beta, alpha)
@@ -470,6 +488,23 @@ def _broadcast_to(name: str, input: Any, shape: tuple[int, ...]) -> Any:
             f"{list(input._shape)}"
         )
     return input.expand(shape)
+
+
+def _added_once(name: str, input: Any, left: Any, right: Any, beta: Any, alpha: Any) -> Any:
+    """Return ``beta * input + alpha * (left @ right)``; of half precision it is rounded once, at the end."""
+    check_tensor(input, name)
+    dtype = input._key.dtype
+    if dtype.is_half and left._key.dtype is dtype is right._key.dtype:
+        if beta == 1 == alpha and _is_bias(input, left, right) and has_op(_LINEAR.name):
+            return _LINEAR.call(left, right.t(), input)  # kernels round it once, too, and take less
+        factors = coefficient(beta, dtype), coefficient(alpha, dtype)
+        return rounded_once(_added_once, dtype, name, input, left, right, *factors)
+    return _added(name, input, matmul(left, right), beta, alpha)
+
+
+def _is_bias(input: Any, left: Any, right: Any) -> bool:
+    shape = right._shape
+    return len(shape) == 2 and left._shape[1:] == shape[:1] and input._shape == shape[1:]
 
 
 def _added(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...dispatch import op_registry
+from ...dispatch.out_variants import warn_of_resize
 from ...tensor.shapes import normalize_dim
 from ..copying import copied
 from ..indexing.indexing import select
@@ -60,6 +61,7 @@ def _written(name: str, result: Any, out: Any, exact: bool = True) -> Any:
                 f"{target.dtype.name} instead"
             )
     for part, target in zip(parts, targets, strict=True):
+        warn_of_resize(name, target, part._shape)
         target.resize_(part.shape).copy_(part)
     return None if several else out
 

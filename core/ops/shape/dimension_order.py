@@ -126,11 +126,12 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
             f"movedim: Invalid source or destination dims: source ({list(sources)} dims) should "
             f"contain the same number of dims as destination ({list(targets)} dims)"
         )
+    given = ((sources, "source"), (targets, "destination"))
     sources = tuple([normalize_dim(dim, ndim, "movedim") for dim in sources])
     targets = tuple([normalize_dim(dim, ndim, "movedim") for dim in targets])
-    for dims, role in ((sources, "source"), (targets, "destination")):
+    for dims, (named, role) in zip((sources, targets), given, strict=True):
         if len(set(dims)) != len(dims):
-            raise RuntimeError(f"movedim: repeated dim in `{role}` ({list(dims)})")
+            raise RuntimeError(f"movedim: repeated dim in `{role}` ({list(named)})")
     if not ndim:
         return permuted(input, ())
     moved = dict(zip(targets, sources, strict=True))

@@ -413,7 +413,14 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero(input)
 
 
-@composite()
+def _canonical_nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> tuple[Any, ...]:
+    check_tensor(input, "nonzero_static")
+    if size < 0:
+        raise RuntimeError(f"nonzero_static(): size must be non-negative, got {size}")
+    return input, size, fill_value
+
+
+@composite(rule=_canonical_nonzero_static)
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """Return the first `size` rows of :func:`nonzero`, filled up with `fill_value`.
 
@@ -427,9 +434,6 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
             [ 2],
             [-1]])
     """
-    check_tensor(input, "nonzero_static")
-    if size < 0:
-        raise RuntimeError(f"nonzero_static(): size must be non-negative, got {size}")
     rows = nonzero(input)
     found = rows.narrow(0, 0, min(size, rows._shape[0]))
     missing = size - found._shape[0]

@@ -354,8 +354,8 @@ def histogramdd(
     each = [bins] * size if isinstance(bins, int) else list(bins)
     if len(each) != size:
         raise RuntimeError(
-            "histogramdd(): the size of bins should be equal to the innermost dimension of the "
-            f"input tensor, got {len(each)} and {size}"
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input. Got "
+            f"{len(each)} and {size}"
         )
     if range is not None and len(range) != 2 * size:
         raise RuntimeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...device.dtypes import DType, as_dtype, float32, float64
+from ...device.dtypes import DType, as_dtype, float16, float32, float64
 from ...dispatch.op_registry import Spec, primitive
 from ..rules import check_tensor
 from .strided import offset_of
@@ -40,7 +40,7 @@ def view_as_complex(input: Tensor) -> Spec:
     Raises
     ------
     RuntimeError
-        If the last dimension is not of size 2 and stride 1, or the dtype is not float32 or float64.
+        If the last dimension is not of size 2 and stride 1, or the dtype is not float16, float32 or float64.
 
     Examples
     --------
@@ -49,9 +49,9 @@ def view_as_complex(input: Tensor) -> Spec:
     tensor([1.+2.j])
     """
     check_tensor(input, "view_as_complex")
-    if input.dtype not in (float32, float64):
+    if input.dtype not in (float16, float32, float64):
         raise RuntimeError(
-            "view_as_complex is only supported for float and double tensors, but got a tensor of dtype "
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of dtype "
             f"{input.dtype.name}"
         )
     if not input._shape:

@@ -28,9 +28,11 @@ from tensorplug.masked import reduction_identity
 from tensorplug.nn import Module, grad, init, parameter
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
+from tensorplug.nn.utils.stateless import functional_call
+from tensorplug.sparse.invariants import validate_compressed, validate_coo, validate_csr
 from tensorplug.torch_version import TorchVersion
 
-from . import compiling, internals, utilities
+from . import compiling, internals, masked_parts, utilities
 from .compiling import no, nothing
 from .distribution import VERSION
 
@@ -241,7 +243,7 @@ class _NoDType:
 _NO_DTYPES = {
     name: _NoDType(name)
     for name in (
-        *("complex32", "qint8", "qint32", "quint8", "quint4x2", "quint2x4", "float4_e2m1fn_x2"),
+        *("qint8", "qint32", "quint8", "quint4x2", "quint2x4", "float4_e2m1fn_x2"),
         *("bit", "bits1x8", "bits2x4", "bits4x2", "bits8", "bits16"),
         *(f"{kind}int{bits}" for kind in ("", "u") for bits in range(1, 8)),
     )
@@ -254,9 +256,11 @@ _INITIALIZERS = (
 
 _OWN: dict[str, dict[str, Any]] = {
     "torch": {
-        **_NO_DTYPES, "chalf": _NO_DTYPES["complex32"], "Future": Future,
+        **_NO_DTYPES, "Future": Future,
         "__version__": TorchVersion(VERSION), "set_default_tensor_type": _set_default_tensor_type,
-        "_sample_dirichlet": _sample_dirichlet,
+        "_sample_dirichlet": _sample_dirichlet, "_validate_sparse_coo_tensor_args": validate_coo,
+        "_validate_sparse_compressed_tensor_args": validate_compressed,
+        "_validate_sparse_csr_tensor_args": validate_csr,
     },
     "torch.__future__": {
         **dict.fromkeys(
@@ -301,7 +305,12 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.utils.model_zoo": {"tqdm": _progress_bars()},
     "torch.mtia": {"is_available": no},
     "torch.serialization": {"DEFAULT_PROTOCOL": 2, "MAP_LOCATION": Any},
-    "torch.masked": {"_reduction_identity": reduction_identity},
+    "torch.masked": {
+        "_canonical_dim": masked_parts.canonical_dim,
+        "_combine_input_and_mask": masked_parts.combine_input_and_mask,
+        "_input_mask": masked_parts.input_mask, "_output_mask": masked_parts.output_mask,
+        "_reduction_identity": reduction_identity,
+    },
     "torch.nn.functional": {"grad": grad},
     "torch.nn.init": {
         **{name: getattr(init, f"{name}_") for name in _INITIALIZERS},
@@ -318,6 +327,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "_list_with_default": _list_with_default, "_ntuple": _repeated, "_single": _repeated(1),
         "_pair": _repeated(2), "_triple": _repeated(3), "_quadruple": _repeated(4),
     },
+    "torch.nn.utils.stateless": {"_functional_call": functional_call},
     "torch.nn.parameter": {"UninitializedTensorMixin": parameter.UninitializedTensor},
     "torch.nn.quantized": {"FloatFunctional": FloatFunctional},
     "torch.numa.binding": {

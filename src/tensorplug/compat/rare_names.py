@@ -86,7 +86,7 @@ _KERNELS = """
 """
 _COMPRESSED = """
     sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor sparse_csc sparse_csc_tensor
-    dsmm hsmm saddmm sspaddmm resize_as_sparse_ ccol_indices_copy col_indices_copy
+    dsmm hsmm saddmm resize_as_sparse_ ccol_indices_copy col_indices_copy
     crow_indices_copy indices_copy row_indices_copy values_copy
 """
 _EXPORT = """

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from tensorplug.core import Tensor
 from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
-from tensorplug.core.device.dtypes import ALL_DTYPES, FLOAT8, DType
+from tensorplug.core.device.dtypes import ALL_DTYPES, STORED, DType
 from tensorplug.core.device.meta import empty_meta
 from tensorplug.core.tensor import creation
 from tensorplug.core.tensor.layout import strided
@@ -262,7 +262,7 @@ _KNOWN: dict[tuple[str, str], Any] = {
     ("_codecs", "encode"): _Known(_text_to_bytes),
     # Protocol 2 still writes what Python 2 called that module.
     **{(m, name): known for m in ("builtins", "__builtin__") for name, known in _BUILTINS.items()},
-    **{("torch", dtype.name): dtype for dtype in (*ALL_DTYPES, *FLOAT8)},
+    **{("torch", dtype.name): dtype for dtype in (*ALL_DTYPES, *STORED)},
     **{("torch", name): dtype for name, dtype in STORAGES.items()},
 }
 

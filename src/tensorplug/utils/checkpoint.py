@@ -181,8 +181,8 @@ def set_device_states(
 # --- without reentrance -----------------------------------------------------------------------
 
 
-class _Stop(Exception):
-    """Everything was found: the second run needs to go no further."""
+class _Stop(BaseException):
+    """Everything was found: the second run, which may catch exceptions, needs to go no further."""
 
 
 class _Promise:

@@ -75,6 +75,23 @@ def _group_norm(a: Any, groups: int, weight: Any = None, bias: Any = None, eps: 
     return _affine(_rows(a, length, eps), *_along(a, weight, bias))
 
 
+def _statistics_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for sizes, shape in (
+        ((3, 4), (3, 1)),
+        ((2, 3, 4), (2,)),
+        ((5,), ()),
+        ((40, 30), (2, 20)),
+        ((6,), (6,)),
+    ):
+        yield Sample(make(*sizes), shape, 1e-3)
+    yield Sample(make(4, 6).t(), (6,), 1e-3)
+
+
+def _statistics(a: Any, shape: tuple[int, ...], eps: float) -> Any:
+    rows = a.reshape(*shape, -1)
+    return rows.mean(-1), 1 / np.sqrt(rows.var(-1) + eps)
+
+
 def _layer_backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for shape, last in _LAYERS:
         for weight in (make(*last), None):
@@ -301,6 +318,12 @@ RECORDS = [
     layer_record("layer_norm", _layer_samples, _layer_norm),
     layer_record("layer_norm_backward", _layer_backward_samples, _last_backward(True)),
     layer_record("rms_norm", _rms_samples, _rms_norm),
+    layer_record(
+        "row_statistics",
+        _statistics_samples,
+        _statistics,
+        never_empty="rows without elements have no mean, and no rows are refused with them",
+    ),
     layer_record("rms_norm_backward", _layer_backward_samples, _last_backward(False)),
     layer_record("group_norm", _group_samples, _group_norm),
     layer_record("group_norm_backward", _group_backward_samples, _group_backward),

@@ -10,7 +10,7 @@ from tensorplug.plugin import DeferredKernels, DeviceRuntime, Kernel, KernelTabl
 from tensorplug.plugin.array_kernels import ArrayNamespace, all_kernels
 
 from .kernels import (
-    _float8,
+    _stored,
     arithmetic,
     cumulative,
     indexing,
@@ -91,10 +91,8 @@ class NumpyPlugin:
         ):
             family.build(table)
         special.build(namespace, table)
-        settled = attributed(table.settled())
         return [
-            *settled,
-            *_float8.kernels(settled),
+            *_stored.kernels(attributed(table.settled())),
             DeferredKernels("nn", _of_networks),
             DeferredKernels("optim", _of_optimizers),
             DeferredKernels("sparse", _of_sparse),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import operator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -19,6 +21,7 @@ from tensorplug.plugin import (
     Shape,
     SharedMemory,
     as_bfloat16,
+    complex32,
     contiguous_strides,
     wrap_integer,
 )
@@ -28,8 +31,17 @@ from .numpy_warnings import silenced
 NATIVES: dict[DType, np.dtype[Any]] = {
     dtype: np.dtype(getattr(ml_dtypes, dtype.name, dtype.name)) for dtype in (*ALL_DTYPES, *FLOAT8)
 }
+NATIVES[complex32] = np.dtype([("re", "f2"), ("im", "f2")])  # NumPy has no such numbers
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _DTYPES = {native: dtype for dtype, native in NATIVES.items()}
+
+
+def pairs_of_halves(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return numbers as pairs of halves, complex32."""
+    result = np.empty_like(array, NATIVES[complex32])
+    with silenced():
+        result["re"], result["im"] = array.real, array.imag
+    return result
 
 
 def _shared_memory(array: np.ndarray[Any, Any]) -> SharedMemory | None:
@@ -40,6 +52,25 @@ def _shared_memory(array: np.ndarray[Any, Any]) -> SharedMemory | None:
     if isinstance(base, memoryview):
         base = base.obj
     return base if isinstance(base, SharedMemory) else None
+
+
+_pointer_at = ctypes.c_void_p.from_address
+_HEADER = object.__basicsize__
+
+
+def address(array: np.ndarray[Any, Any]) -> int:
+    """Return where the first element is.
+
+    ``array.ctypes.data`` makes three objects, in a microsecond. This reads the member that it comes from, the
+    first behind the header of an object in NumPy's C API (``PyArrayObject_fields``, part of its ABI).
+    """
+    return _pointer_at(id(array) + _HEADER).value or 0
+
+
+@functools.lru_cache(4096)
+def _in_elements(strides: Shape, itemsize: int) -> Shape:
+    """Return strides, given in bytes, in elements."""
+    return tuple([stride // itemsize for stride in strides])
 
 
 def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -89,8 +120,7 @@ class NumpyRuntime(DeviceRuntime):
         """Return the strides of `array` in elements."""
         if not array.size:  # NumPy gives them strides that say nothing
             return contiguous_strides(array.shape)
-        itemsize = array.itemsize
-        return tuple([stride // itemsize for stride in array.strides])
+        return _in_elements(array.strides, array.itemsize)
 
     # Asked for each view: without a Python frame.
     is_contiguous = staticmethod(operator.attrgetter("flags.c_contiguous"))  # type: ignore[assignment]
@@ -112,7 +142,7 @@ class NumpyRuntime(DeviceRuntime):
         owner = owner_of(array)
         if owner is array:
             return 0
-        return (array.ctypes.data - owner.ctypes.data) // (array.itemsize or 1)
+        return (address(array) - address(owner)) // (array.itemsize or 1)
 
     def storage_nbytes(self, array: np.ndarray[Any, Any]) -> int:
         """Return how many bytes the owner of the memory has."""
@@ -125,7 +155,7 @@ class NumpyRuntime(DeviceRuntime):
 
     def data_pointer(self, array: np.ndarray[Any, Any]) -> int:
         """Return the address of the first element."""
-        return array.ctypes.data
+        return address(array)
 
     def as_array(self, value: Any) -> np.ndarray[Any, Any]:
         """Return a NumPy scalar as a 0-d array."""
@@ -139,7 +169,8 @@ class NumpyRuntime(DeviceRuntime):
         """Return a 0-d array; integers wrap around as in C."""
         native = NATIVES[dtype]
         with np.errstate(all="ignore"):
-            array = np.asarray(wrap_integer(value, dtype)).astype(native)
+            array = np.asarray(wrap_integer(value, dtype))
+            array = pairs_of_halves(array) if dtype is complex32 else array.astype(native)
         array.flags.writeable = False
         return array
 
@@ -188,7 +219,7 @@ class NumpyRuntime(DeviceRuntime):
         memory = _shared_memory(array)
         if memory is None:
             return None
-        offset = array.ctypes.data - np.frombuffer(memory, np.uint8).ctypes.data
+        offset = address(array) - address(np.frombuffer(memory, np.uint8))
         return memory, offset, array.shape, array.strides, self.dtype(array)
 
     def from_shared_handle(self, handle: Any) -> np.ndarray[Any, Any]:
