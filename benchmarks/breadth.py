@@ -35,7 +35,8 @@ import numpy as np
 from . import breadth_causes, database, harness
 from .database import Arguments, Operator
 
-SIZES = {"small": 0, "1e4": 10_000, "1e6": 1_000_000}
+SIZES = {"small": 0, "1e4": 10_000, "1e6": 1_000_000, "1e7": 10_000_000}
+USUAL = "small,1e4,1e6"  # the largest forms take an hour
 ABOVE = (1.1, 2.0)
 WORST = 10
 QUICK_SAMPLE = 10
@@ -377,7 +378,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help=f"three turns, and larger forms of every {QUICK_SAMPLE}th operator only",
     )
     parser.add_argument("--filter", default="", metavar="PATTERN", help="names that match a regex")
-    parser.add_argument("--sizes", default=",".join(SIZES), help=f"of {', '.join(SIZES)}")
+    parser.add_argument("--sizes", default=USUAL, help=f"of {', '.join(SIZES)} (default: {USUAL})")
     parser.add_argument("--rounds", type=int, help="turns of each library (default: 5)")
     parser.add_argument(
         "--add",
