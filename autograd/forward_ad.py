@@ -135,10 +135,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> A
             f"gradient is of size {list(tangent._shape)}."
         )
     batches = state.batches if tensor._batched or tangent._batched else ()
-    low, direction = (
-        behind(tensor, batches),
-        behind(tangent, batches),
-    )  # tangents are of plain tensors
+    # Tangents are of plain tensors.
+    low, direction = behind(tensor, batches), behind(tangent, batches)
     if tangent_at(low, chosen) is not None:
         raise RuntimeError(
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "

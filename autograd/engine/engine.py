@@ -377,9 +377,8 @@ class BackwardPass:
         hooked = extra is not None and (extra.pre_hooks or extra.post_hooks)
         if needed is not None and not any([edge in needed for edge in edges]):
             if hooked and gradient is not None and targets is not None and targets.get(node):
-                backward_hooks.apply_hooked(
-                    self, node, gradient
-                )  # of backward(inputs=…), for its hooks
+                # It is one of backward(inputs=…): for its hooks.
+                backward_hooks.apply_hooked(self, node, gradient)
             return
         if gradient is None:
             for edge in edges:
