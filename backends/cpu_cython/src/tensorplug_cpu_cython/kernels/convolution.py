@@ -17,7 +17,7 @@ _CONVOLUTIONS = ("convolution", "convolution_input", "convolution_weight")
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     single = [dtype_named("float32")]
-    own: list[DType] = []
+    own: list[DType] = []  # the halves that oneDNN computes itself: which, the processor says
     if onednn is None:
         kernels = {name: _by_channel(name) for name in _CONVOLUTIONS}
     else:
@@ -27,10 +27,13 @@ def build(table: KernelTable) -> None:
         own = [dtype_named("bfloat16")] if onednn.has_bf16 else own
         for name in _CONVOLUTIONS:
             onednn.fallbacks[name] = below(name)
-            table.add(name, getattr(onednn, name), dtypes=own)
+            for half in own:
+                table.add(name, getattr(onednn, name), dtypes=[half])
     for name, kernel in kernels.items():
         table.add(name, kernel, dtypes=single)
-        table.add(name, in_single(kernel), dtypes=[d for d in HALVES if d not in own])
+        for half in HALVES:
+            if half not in own:
+                table.add(name, in_single(kernel), dtypes=[half])
 
 
 def _by_channel(name: str) -> Any:
