@@ -318,7 +318,14 @@ def test_modules_return_torchs_dtypes(name, arguments, shapes):
 
         return [str(each.dtype).rpartition(".")[2] for each in flat(result)]
 
-    assert dtypes(tp) == dtypes(torch)
+    found = dtypes(tp)
+    try:
+        expected = dtypes(torch)
+    except RuntimeError as error:
+        if "could not create a primitive descriptor" not in str(error):
+            raise
+        pytest.skip("torch has no such kernel for this processor: it raises")
+    assert found == expected
 
 
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
