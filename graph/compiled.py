@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from tensorplug.autograd.transforms.pytree import tree_flatten
 from tensorplug.core import Tensor
 from tensorplug.core.contexts import thread
-from tensorplug.core.dispatch import layers
+from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Buffer, Module, Parameter
 
@@ -24,7 +24,7 @@ from .capture import Recorder
 from .entries import Entry
 from .graph import Graph
 from .guards import Watch, has_state
-from .keys import PLAIN, Unknown, described, key_of, modes
+from .keys import PLAIN, Unknown, call_key, described, modes, records
 from .memory import KEPT, Uncapturable, memory_of, share, source_line
 from .nodes import Value, values_in
 from .ops import Unexpected
@@ -117,18 +117,23 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
-        seen = thread.stack or thread.modes or thread.preferred
-        # Hooks, such as a checkpoint's, are for what the ops of the program save.
-        if seen or thread.saved_hooks or not self._enabled:
+        if not self._enabled or _is_seen():
             self._eager_calls += 1
             return self._function(*args, **kwargs)
         tensors: list[Any] = []
-        key = self._key(args, kwargs, tensors)
-        if key is None or key in self._eager:
+        try:
+            key = call_key(args, kwargs, tensors)
+        except Unknown as unknown:
+            self._note(Break(str(unknown), source_line()))
             self._eager_calls += 1
             return self._in_parts(args, kwargs)
-        entries = self._entries.setdefault(key, [])
-        recorded = layers.recording.enabled
+        entries = self._entries.get(key)
+        if entries is None:
+            if key in self._eager:
+                self._eager_calls += 1
+                return self._in_parts(args, kwargs)
+            entries = self._entries[key] = []
+        recorded = records()
         for entry in entries:
             if entry.holds(tensors):
                 try:
@@ -150,20 +155,6 @@ class Compiled:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
-
-    def _key(self, args: Any, kwargs: dict[str, Any], tensors: list[Any]) -> Any:
-        """Return what calls alike have in common, and collect the tensors; None if that cannot be told."""
-        parts: list[Any] = modes()
-        try:
-            parts += [key_of(value, tensors) for value in args]
-            for name, value in kwargs.items():
-                parts += (name, key_of(value, tensors))
-            key = tuple(parts)
-            hash(key)
-        except Unknown as unknown:
-            self._note(Break(str(unknown), source_line()))
-            return None
-        return key
 
     def _note(self, found: Break) -> None:
         if self._fullgraph:
@@ -304,6 +295,14 @@ class Compiled:
                 found.captures + other.captures, found.calls + other.calls, found.eager,
             )  # fmt: skip
         return found
+
+
+def _is_seen() -> bool:
+    """Return whether something of this thread is to see the ops of a call, or what they save."""
+    if dispatch_state.layers_active and (thread.stack or thread.modes or thread.preferred):
+        return True
+    # Hooks, such as a checkpoint's, are for what the ops of the program save.
+    return dispatch_state.gradient.watched and bool(thread.saved_hooks)
 
 
 def _is_apart(tensors: list[Any], values: list[Any], views: set[Value]) -> bool:

@@ -6,12 +6,12 @@ import weakref
 from typing import Any
 
 from tensorplug.autograd.grad_mode import enable_grad, no_grad
+from tensorplug.autograd.graph.views import requires_grad
 from tensorplug.autograd.transforms.pytree import Tree, tree_unflatten
 from tensorplug.core.device.generator import generator_of, going_on
-from tensorplug.core.dispatch.keys import dispatch_key
 from tensorplug.core.dispatch.state import dispatch_state
-from tensorplug.core.tensor.base import Storage, bump_version, new_tensor, version_of
-from tensorplug.core.tensor.exposure import is_handed_out, unwatch, watch
+from tensorplug.core.tensor.base import TRACKED, Storage, bump_version, new_tensor, version_of
+from tensorplug.core.tensor.exposure import handed_out, is_handed_out, unwatch, watch
 
 from .graph import Graph
 from .guards import Watch
@@ -47,7 +47,6 @@ class Entry:
         self.mode = mode
         self.watch = watch
         self.tree = tree
-        self.leaves = list(graph.result)
         # Which results are inputs themselves, written or not.
         self.same = same
         self.shared = shared
@@ -64,11 +63,16 @@ class Entry:
         self.written = 0
         # Their arrays, and the names of state whose memory others got hold of meanwhile.
         self.kept: list[Any] = []
+        self.handed_out = -1
         self.shown: frozenset[str] = frozenset()
         self.unwatch: Any = None
+        # The program's graph; for each of its inputs the number of the entry's, or a tensor that is none.
         self.inference: Graph | None = None
-        # By which inputs require grad; and why gradients are left to ops.
+        self.sources: list[Any] = []
+        # By which inputs require grad, the latest apart; and why gradients are left to ops.
         self.trainings: dict[tuple[bool, ...], Training | bool | None] = {}
+        self.needing: list[bool] = []
+        self.training: Training | bool | None = False
         self.refused: Uncapturable | None = None
         self.state = list(graph.state.values())
         self.arrays = [tensor._array for tensor in self.state]
@@ -76,18 +80,41 @@ class Entry:
         # Storages come to be when views are made; None holds for no tensor yet.
         self.storages: list[Any] = [...] * len(self.state)
         self.memory_of_state: frozenset[int] = frozenset()
-        # For each input of the graph its state, None of arguments; and what it makes.
+        # For each input of the graph its state, None of arguments.
         self.given = [graph.state.get(value.name) for value in graph.inputs]
-        self.outputs = graph.outputs()
+        # A call's tensors by place: the inputs, then what is made. Of the latter the numbers among the
+        # outputs, and one number for those that show the same memory, -1 for none.
+        places = graph.places()
+        self.made: list[int] = []
+        self.groups: list[int] = []
+        numbers = dict(zip(set(shared.values()), range(len(shared)), strict=False))
+        for number, value in enumerate(graph.outputs()):
+            if places[value] == len(graph.inputs) + len(self.made):
+                self.made.append(number)
+                self.groups.append(numbers[shared[value]] if value in shared else -1)
+        # What is returned: places, and plain objects where there is none.
+        self.leaves = [None if type(leaf) is Value else leaf for leaf in graph.result]
+        self.results = [places[leaf] if type(leaf) is Value else -1 for leaf in graph.result]
+        for position, number in same.items():
+            self.results[position] = number
+        self.kind: Any = tree.type
+        if any([child.type is not None for child in tree.children_specs]):
+            self.kind = Tree
+        # What is written, and what into it, by place.
+        self.targets = [places[target] for target, _ in graph.writes]
+        self.news = [places[new] for _, new in graph.writes]
 
     def holds(self, tensors: list[Any]) -> bool:
         """Return whether state is as it was when the graph was captured, and no argument is state."""
-        for number, tensor in self.fixed.items():
-            if tensors[number] is not tensor:
-                return False
+        if self.fixed:
+            for number, tensor in self.fixed.items():
+                if tensors[number] is not tensor:
+                    return False
         if not _as_known(self.state, self.arrays, self.storages) and not self._has():
             return False
-        return _apart(tensors, self.fixed, self.memory_of_state) and not self.watch.changed()
+        if self.memory_of_state and not _apart(tensors, self.fixed, self.memory_of_state):
+            return False
+        return not self.watch.changed()
 
     def _has(self) -> bool:
         """Return whether state has memory of the kind that it had; which memory it is may change."""
@@ -116,10 +143,17 @@ class Entry:
             If the data is such that the program would do something else.
         """
         self.before = [going_on(generator_of(device)) for device in self.devices]
-        given = iter(tensors)
-        inputs = [next(given) if tensor is None else tensor for tensor in self.given]
+        inputs = tensors
+        if self.state:
+            inputs = []
+            number = 0
+            for tensor in self.given:
+                if tensor is None:
+                    tensor = tensors[number]
+                    number += 1
+                inputs.append(tensor)
         if recorded:
-            needing = tuple([tensor.requires_grad for tensor in inputs])
+            needing = _needing(inputs)
             if True in needing:
                 training = self._training(inputs, needing)
                 if training is None:
@@ -147,112 +181,131 @@ class Entry:
         for (target, new), (_, tensor) in zip(self.graph.writes, written, strict=True):
             with enable_grad() if new.node is None or new.node.records else no_grad():
                 known[target].copy_(tensor)
-        return self._finished(leaves, inputs)
-
-    def _finished(self, leaves: list[Any], inputs: list[Any]) -> Any:
         for position, number in self.same.items():
             leaves[position] = inputs[number]
         return tree_unflatten(leaves, self.tree)
 
     # --- with gradients ---
 
-    def _training(self, inputs: list[Any], needing: tuple[bool, ...]) -> Training | bool | None:
+    def _training(self, inputs: list[Any], needing: list[bool]) -> Training | bool | None:
         """Return what runs the graph and its gradients; None if only ops do, False if there are none."""
-        if dispatch_state.gradient.watched or any(map(_unusual, inputs)):
+        if dispatch_state.gradient.watched or _unusual(inputs):
             return None
-        if needing in self.trainings:
-            return self.trainings[needing]
-        made: Training | bool | None = None
-        alone = len(set(self.shared.values())) == len(self.shared)
-        if alone and not any([target.requires_grad for target in self._targets(inputs)]):
-            try:
-                made = Training(self.graph, inputs, self.mode)
-            except NothingRecorded:
-                made = False
-            except Uncapturable as error:
-                self.refused = error
-        self.trainings[needing] = made
-        return made
+        if needing == self.needing:
+            return self.training
+        key = tuple(needing)
+        if key not in self.trainings:
+            self.trainings[key] = self._new_training(inputs)
+        self.training = self.trainings[key]
+        self.needing = needing
+        return self.training
 
-    def _targets(self, inputs: list[Any]) -> list[Any]:
-        known = dict(zip(self.graph.inputs, inputs, strict=True))
-        return [known[target] for target, _ in self.graph.writes]
+    def _new_training(self, inputs: list[Any]) -> Training | bool | None:
+        if len(set(self.shared.values())) < len(self.shared):
+            return None
+        if any([inputs[target].requires_grad for target in self.targets]):
+            return None
+        try:
+            return Training(self.graph, inputs, self.mode)
+        except NothingRecorded:
+            return False
+        except Uncapturable as error:
+            self.refused = error
+            return None
 
     def _recorded(self, training: Training, inputs: list[Any]) -> Any:
-        graph = self.graph
         streams = training.streams()
         arrays, saved = training.run(inputs)
-        returned: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
-        for value, array in zip(self.outputs, arrays, strict=True):
-            if value not in returned:
-                key = dispatch_key(value.device, value.dtype)
-                returned[value] = new_tensor(array, key, tuple(array.shape))
-        training.record(inputs, saved, streams, returned)
-        return self._written(returned, inputs)
+        tensors = inputs.copy()
+        for number in self.made:
+            array = arrays[number]
+            tensors.append(new_tensor(array, training.keys[number], tuple(array.shape)))
+        training.record(inputs, saved, streams, tensors)
+        return self._written(tensors)
 
-    def _written(self, returned: dict[Value, Any], inputs: list[Any]) -> Any:
+    def _written(self, tensors: list[Any]) -> Any:
         """Write what the program writes, and return what it returns."""
         self.before = None
-        for target, new in self.graph.writes:
-            tensor = returned[target]
-            tensor._key.runtime.copy_into(tensor._array, returned[new]._array)
-            bump_version(tensor)
-        leaves = [returned[leaf] if type(leaf) is Value else leaf for leaf in self.leaves]
-        return self._finished(leaves, inputs)
+        for number, place in enumerate(self.targets):
+            target, new = tensors[place], tensors[self.news[number]]
+            target._key.runtime.copy_into(target._array, new._array)
+            bump_version(target)
+        kind = self.kind
+        if kind is None:
+            place = self.results[0]
+            return tensors[place] if place >= 0 else self.leaves[0]
+        leaves = self.leaves.copy()
+        for number, place in enumerate(self.results):
+            if place >= 0:
+                leaves[number] = tensors[place]
+        if kind is tuple:
+            return tuple(leaves)
+        return leaves if kind is list else tree_unflatten(leaves, self.tree)
 
     # --- without ---
 
     def _by_kernels(self, inputs: list[Any]) -> Any:
-        if self.program is not None and (
-            not self.program.current
-            or any([version_of(tensor) != version for tensor, version in self.folded])
-        ):
-            self.program = None
-            self.written += 1
-        if self.program is not None and any(map(is_handed_out, self.kept)):
-            state = self.graph.state.items()
-            self.shown |= {name for name, tensor in state if is_handed_out(tensor._array)}
-            self.program = None
-        if self.program is None:
-            self.inference, folded = optimize(self.graph, self.shown, self.memory)
-            given = self._with_state(inputs)
-            frozen = frozenset(self.inference.state) - self.shown
-            frozen = frozen if self.written < _REWRITTEN else frozenset()
-            self.program, made = lower(self.inference, given, self.mode, frozen)
-            folded += [given[place] for place in self.program.state]
-            self.folded = [(tensor, version_of(tensor)) for tensor in folded]
-            self._watch([tensor._array for tensor in folded])
-            arrays = [tensor._array for tensor in made]
-        else:
-            arrays = self.program.run([tensor._array for tensor in self._with_state(inputs)])
         program = self.program
-        graph = self.graph
-        returned: dict[Value, Any] = dict(zip(graph.inputs, inputs, strict=True))
-        storages: dict[int, Storage] = {}
-        for value, place, array in zip(self.outputs, program.outputs, arrays, strict=True):
-            if value in returned:
-                continue
-            made = returned[value] = new_tensor(array, program.keys[place], tuple(array.shape))
-            group = self.shared.get(value)
-            if group is not None:
+        if program is not None and (not program.is_current() or not self._as_folded()):
+            program = None
+            self.written += 1
+        if program is not None and self.handed_out != handed_out.count:
+            self.handed_out = handed_out.count
+            if any(map(is_handed_out, self.kept)):
+                state = self.graph.state.items()
+                self.shown |= {name for name, tensor in state if is_handed_out(tensor._array)}
+                program = None
+        if program is None:
+            program, arrays = self._lowered(inputs)
+        else:
+            given = []
+            for source in self.sources:
+                tensor = inputs[source] if type(source) is int else source
+                given.append(tensor._array)
+            arrays = program.run(given)
+        tensors = inputs.copy()
+        keys, outputs = program.keys, program.outputs
+        inference = dispatch_state.inference
+        storages: dict[int, Any] = {}
+        for number, place in enumerate(self.made):
+            array = arrays[place]
+            made = new_tensor(array, keys[outputs[place]], tuple(array.shape))
+            group = self.groups[number]
+            if group >= 0:
                 made._storage = storages.setdefault(group, Storage(0))
-            if dispatch_state.inference:
+            if inference:
                 dispatch_state.gradient.mark_if_inference(made)
-        return self._written(returned, inputs)
+            tensors.append(made)
+        return self._written(tensors)
+
+    def _as_folded(self) -> bool:
+        """Return whether nobody wrote state whose values are in the program."""
+        return not any([version_of(tensor) != version for tensor, version in self.folded])
+
+    def _lowered(self, inputs: list[Any]) -> tuple[Program, list[Any]]:
+        """Make the program; return it and the arrays of its outputs for these inputs."""
+        graph, folded = optimize(self.graph, self.shown, self.memory)
+        self.inference = graph
+        numbers = {value.name: number for number, value in enumerate(self.graph.inputs)}
+        self.sources = [
+            numbers.get(value.name, graph.state.get(value.name)) for value in graph.inputs
+        ]
+        given = [inputs[source] if type(source) is int else source for source in self.sources]
+        frozen = frozenset(graph.state) - self.shown if self.written < _REWRITTEN else frozenset()
+        program, made = lower(graph, given, self.mode, frozen)
+        self.program = program
+        folded += [given[place] for place in program.state]
+        self.folded = [(tensor, version_of(tensor)) for tensor in folded]
+        self._watch([tensor._array for tensor in folded])
+        return program, [tensor._array for tensor in made]
 
     def _watch(self, arrays: list[Any]) -> None:
         if self.unwatch is not None:
             self.unwatch()
         self.kept = arrays
+        self.handed_out = -1
         self.unwatch = weakref.finalize(self, unwatch, watch(arrays))
         self.unwatch.atexit = False
-
-    def _with_state(self, inputs: list[Any]) -> list[Any]:
-        """Return the tensors of the optimized graph's inputs."""
-        assert self.inference is not None
-        known = dict(zip([v.name for v in self.graph.inputs], inputs, strict=True))
-        state = self.inference.state
-        return [known[v.name] if v.name in known else state[v.name] for v in self.inference.inputs]
 
 
 def _as_known(tensors: list[Any], arrays: list[Any], storages: list[Any]) -> bool:
@@ -272,7 +325,23 @@ def _apart(tensors: list[Any], fixed: dict[int, Any], memory: frozenset[int]) ->
     return True
 
 
-def _unusual(tensor: Any) -> bool:
+def _needing(tensors: list[Any]) -> list[bool]:
+    """Return which tensors require grad."""
+    found = []
+    for item in tensors:
+        tensor = item
+        state = tensor._state
+        found.append(state == TRACKED or (state > TRACKED and requires_grad(tensor)))
+    return found
+
+
+def _unusual(tensors: list[Any]) -> bool:
     """Return whether a tensor has tangents, or was made in inference mode."""
-    extra = tensor._extra
-    return tensor._tangents is not None or (extra is not None and extra.inference)
+    for item in tensors:
+        if item._tangents is not None:
+            return True
+        tensor = item
+        extra = tensor._extra
+        if extra is not None and extra.inference:
+            return True
+    return False

@@ -8,107 +8,22 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.plugins import fusers, manager
 from tensorplug.core.plugins.fusers import (
     FUSED,
     ArrayFacts,
-    FusedCall,
     Fuser,
     FusionProgram,
     FusionStep,
     Operand,
 )
 
-if TYPE_CHECKING:
-    from .program import CallStep, KernelStep, Program
+from .program import Program
+from .steps import CallStep, FusedStep, KernelStep, Step
 
-__all__ = ["FusedStep", "fuse"]
-
-
-class FusedStep:
-    """Several steps in one call.
-
-    Attributes
-    ----------
-    fuser : Fuser
-        What compiled it.
-    steps : list of KernelStep and FusedStep
-        What it does.
-    inputs, out : list of int
-        The places of what goes in and comes out.
-    call : callable or None
-        What the fuser made; None once it has failed.
-    """
-
-    __slots__ = ("_plugin", "call", "fuser", "inputs", "out", "steps")
-
-    def __init__(
-        self,
-        fuser: Fuser,
-        plugin: str,
-        call: FusedCall,
-        steps: list[KernelStep | FusedStep],
-        inputs: list[int],
-        out: list[int],
-    ) -> None:
-        self.fuser = fuser
-        self.steps = steps
-        self.inputs = inputs
-        self.out = out
-        self.call: FusedCall | None = call
-        self._plugin = plugin
-
-    def run(self, values: list[Any], keys: list[DispatchKey]) -> None:
-        """Run them."""
-        if self.call is not None:
-            try:
-                results = self.call([values[place] for place in self.inputs])
-                if results is not None:
-                    for place, array in zip(self.out, results, strict=True):
-                        values[place] = array
-                    return
-            except MemoryError:
-                raise
-            except Exception as error:
-                self.give_up(error)
-        for step in self.steps:
-            step.run(values, keys)
-
-    def fits(self, values: Sequence[Any], keys: list[DispatchKey]) -> bool:
-        """Run it once, and return whether it makes arrays like those that its steps made."""
-        assert self.call is not None
-        try:
-            results = self.call([values[place] for place in self.inputs])
-            if results is None:
-                return True
-            for place, array in zip(self.out, results, strict=True):
-                _check(array, values[place], keys[place])
-        except Exception as error:
-            self.give_up(error)
-            return False
-        return True
-
-    def give_up(self, error: Exception) -> None:
-        """Set the fuser aside: from now on the steps run."""
-        self.call = None
-        fusers.quarantine(self.fuser, self._plugin, error)
-
-    def places(self) -> list[int]:
-        """Return the places of the arguments."""
-        return self.inputs
-
-
-def _check(array: Any, like: Any, key: DispatchKey) -> None:
-    if not isinstance(array, key.array_type):
-        raise TypeError(f"expected a {key.array_type.__name__}, got {array!r}")
-    runtime = key.runtime
-    found = tuple(array.shape), runtime.dtype(array)
-    wanted = tuple(like.shape), runtime.dtype(like)
-    if found != wanted:
-        raise ValueError(f"expected shape and dtype {wanted}, got {found}")
+__all__ = ["fuse"]
 
 
 def fuse(
@@ -133,8 +48,6 @@ def fuse(
     mode : str
         What `tp.compile` was told.
     """
-    from .program import KernelStep
-
     read: set[int] = set()
     types = {step.key.device.type for step in program.steps if isinstance(step, KernelStep)}
     for type_ in types:
@@ -205,9 +118,7 @@ def _shown(
     return shown
 
 
-def _step(step: KernelStep | CallStep | FusedStep, type_: str) -> FusionStep | None:
-    from .program import KernelStep
-
+def _step(step: Step, type_: str) -> FusionStep | None:
     if isinstance(step, FusedStep):
         if step.call is None or step.fuser.device_type != type_:
             return None
@@ -263,8 +174,6 @@ def _ends(program: Program, numbers: list[int]) -> tuple[list[int], list[int]] |
 
 def _ordered(steps: Sequence[Any]) -> list[Any]:
     """Return steps in an order in which each has its arguments; what draws or writes keeps its turn."""
-    from .program import CallStep
-
     makers = {place: number for number, step in enumerate(steps) for place in step.out}
     waits: list[set[int]] = []
     last: int | None = None

@@ -79,6 +79,13 @@ class Graph:
         """Return the values that outlast the run: those in the result, and those written back."""
         return [*values_in(self.result), *[new for _, new in self.writes]]
 
+    def places(self) -> dict[Value, int]:
+        """Return a number for each input, and from there on for each output that is none."""
+        numbers = {value: number for number, value in enumerate(self.inputs)}
+        for value in self.outputs():
+            numbers.setdefault(value, len(numbers))
+        return numbers
+
     def users(self) -> dict[Value, list[Node]]:
         """Return which nodes use each value; who uses it twice is there once."""
         found: dict[Value, list[Node]] = {}

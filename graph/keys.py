@@ -4,50 +4,81 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorplug.autograd.graph.views import requires_grad
 from tensorplug.core import Tensor
 from tensorplug.core.contexts import thread
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType, get_default_dtype
 from tensorplug.core.dispatch.keys import default_device
+from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.tensor.base import TRACKED
 from tensorplug.nn import Buffer, Parameter
 
 from .guards import has_state
-from .memory import share
 
-__all__ = ["PLAIN", "Unknown", "described", "key_of", "modes"]
+__all__ = ["PLAIN", "Unknown", "call_key", "described", "key_of", "modes", "records"]
 
 #: What arguments may be beside tensors, and results.
 PLAIN = (int, float, complex, bool, str, bytes, type(None), DType, Device)
 
 
+def records() -> bool:
+    """Return whether this thread records for differentiation."""
+    return not dispatch_state.grad_disabled or bool(thread.enabled)
+
+
 def modes() -> list[Any]:
     """Return what decides how ops run, and where and of which dtype tensors are made."""
-    return [thread.enabled, thread.inference, get_default_dtype(), default_device()]
+    inference = bool(dispatch_state.inference) and bool(thread.inference)
+    return [records(), inference, get_default_dtype(), default_device()]
 
 
 class Unknown(Exception):
     """An argument whose meaning a key cannot hold."""
 
 
+def call_key(args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Any]) -> tuple[Any, ...]:
+    """Return what calls alike have in common, and collect the tensors.
+
+    Raises
+    ------
+    Unknown
+        If that cannot be told.
+    """
+    parts = modes()
+    for value in args:
+        parts.append(key_of(value, tensors))
+    for name, value in kwargs.items():
+        parts.append(name)
+        parts.append(key_of(value, tensors))
+    return tuple(parts)
+
+
 def key_of(value: Any, tensors: list[Any]) -> Any:
     """Return what an argument has in common with those of calls alike, and collect the tensors in it."""
     kind = type(value)
-    if kind in (Tensor, Parameter, Buffer):
-        for number, other in enumerate(tensors):
-            if other is value:
+    if kind is Tensor or kind is Parameter or kind is Buffer:
+        tensor = value
+        array, storage = tensor._array, tensor._storage
+        for number, item in enumerate(tensors):
+            other = item
+            if other is tensor:
                 tensors.append(value)
                 return ("again", number)
-            if share(value, other):
+            if other._array is array or (storage is not None and other._storage is storage):
                 raise Unknown("two arguments show the same memory")
         tensors.append(value)
-        tensor = value
-        key, array, shape = tensor._key, tensor._array, tensor._shape
+        key, shape = tensor._key, tensor._shape
         runtime = key.runtime
         # Along a size of 1 steps may be any.
         plain = 1 not in shape and runtime.is_contiguous(array)
         layout = None if plain else runtime.strides(array)
-        own = tuple([(name, key_of(item, tensors)) for name, item in vars(value).items()])
-        return (kind, key, shape, layout, tensor.requires_grad, *own)
+        needed = tensor._state == TRACKED or (tensor._state > TRACKED and requires_grad(tensor))
+        attributes = vars(value)
+        if not attributes:
+            return (kind, key, shape, layout, needed)
+        own = [(name, key_of(item, tensors)) for name, item in attributes.items()]
+        return (kind, key, shape, layout, needed, *own)
     if kind in _HASHABLE:
         return (kind, repr(value) if kind is float or kind is complex else value)
     if kind is tuple or kind is list:

@@ -20,10 +20,11 @@ from tensorplug.core.dispatch.op import Delegated, Op, first_tensor
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase, new_tensor
 
-from .fusing import FusedStep, fuse
+from .fusing import fuse
 from .graph import Graph
 from .nodes import Node, Value, map_leaves, run_node, tensors_in
-from .program import CallStep, KernelStep, Program
+from .program import Program
+from .steps import CallStep, FusedStep, KernelStep, Step
 
 __all__ = ["lower"]
 
@@ -280,7 +281,7 @@ def _fold(tracer: _Tracer, state: Iterable[int]) -> None:
             outputs.update(step.places())
     outputs |= {tracer.roots[place] for place in outputs}
     behind: dict[int, set[int]] = {place: {place} for place in state}
-    kept: list[Any] = []
+    kept: list[Step] = []
     for step in program.steps:
         places = step.places()
         if (
@@ -345,5 +346,8 @@ def _settle(tracer: _Tracer) -> None:
                     tracer.roots[other] = out
                 break
     program.free = [tuple(places) for places in free]
+    for step in program.steps:
+        if isinstance(step, KernelStep):
+            step.settle()
     roots = [tracer.roots[place] for place in program.outputs]
     program.fresh = [root >= 0 and roots.count(root) == 1 for root in roots]

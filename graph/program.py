@@ -10,110 +10,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dispatch.execution import call_kernel
 from tensorplug.core.dispatch.keys import DispatchKey, on_reset
-from tensorplug.core.dispatch.op import Op
-from tensorplug.core.tensor.base import new_tensor
 
-from .fusing import FusedStep
-from .nodes import Node, Value, run_node
+from .steps import Step
 
-__all__ = ["CallStep", "KernelStep", "Program"]
-
-
-class KernelStep:
-    """A call of a kernel.
-
-    Attributes
-    ----------
-    op, key : Op, DispatchKey
-        Which kernel.
-    template : list
-        Its arguments; those at `slots` are arrays.
-    slots : list of (int, int or tuple)
-        The indices of arrays in the template and their places among the program's values; for a list of
-        arrays all places, None for what is none.
-    out : list of int
-        The places of the results.
-    into : int
-        The place of an array of an argument that the result is written into; -1 for memory of its own.
-    """
-
-    __slots__ = ("into", "key", "op", "out", "slots", "template")
-
-    def __init__(self, op: Op, key: DispatchKey, template: list[Any]) -> None:
-        self.op = op
-        self.key = key
-        self.template = template
-        self.slots: list[tuple[int, Any]] = []
-        self.out: list[int] = []
-        self.into = -1
-
-    def run(self, values: list[Any], keys: list[DispatchKey]) -> None:
-        """Call the kernel."""
-        raw = self.template.copy()
-        for slot in self.slots:
-            index, place = slot
-            raw[index] = values[place] if type(place) is int else _gathered(values, place)
-        out = self.out
-        if self.into >= 0:
-            writer = self.key.writers[self.op.index]
-            if writer is not None:
-                target = values[self.into]
-                try:
-                    writer(*raw, out=target)
-                except Warning:
-                    with self.key.runtime.quiet():  # it has written, but for the warning
-                        pass
-                values[out[0]] = target
-                return
-        try:
-            results = self.key.kernels[self.op.index](*raw)
-        except Warning:  # where warnings are errors
-            results = call_kernel(self.op, self.key, raw)
-        arrays = (results,) if len(out) == 1 else results
-        for number, place in enumerate(out):
-            array = arrays[number]
-            key = keys[place]
-            values[place] = array if type(array) is key.array_type else key.as_array(array)
-
-    def places(self) -> list[int]:
-        """Return the places of the arguments."""
-        found: list[int] = []
-        for _, place in self.slots:
-            found += [place] if type(place) is int else [p for p in place if p is not None]
-        return found
-
-
-class CallStep:
-    """A call of an op on tensors: of one that draws random numbers, writes arguments, or reads data."""
-
-    __slots__ = ("given", "node", "out")
-
-    def __init__(self, node: Node, given: dict[Value, int], out: list[int]) -> None:
-        self.node = node
-        self.given = given
-        self.out = out
-
-    def run(self, values: list[Any], keys: list[DispatchKey]) -> None:
-        """Call the op."""
-        tensors = {
-            value: new_tensor(values[place], keys[place], tuple(values[place].shape))
-            for value, place in self.given.items()
-        }
-        run_node(self.node, tensors)
-        for place, value in zip(self.out, self.node.outputs, strict=True):
-            values[place] = tensors[value]._array
-
-    def places(self) -> list[int]:
-        """Return the places of the arguments."""
-        return list(self.given.values())
+__all__ = ["Program"]
 
 
 class _Tables:
     """How often the tables of kernels were reset."""
 
-    number = 0
+    __slots__ = ("number",)
+
+    def __init__(self) -> None:
+        self.number = 0
 
     def reset(self) -> None:
         """Count once more."""
@@ -129,7 +39,7 @@ class Program:
 
     Attributes
     ----------
-    steps : list of KernelStep, CallStep and FusedStep
+    steps : list of Step
         The calls.
     free : list of tuple
         For each step the places of arrays that nobody needs after it.
@@ -145,35 +55,38 @@ class Program:
         Of each result: whether its memory is its own.
     """
 
+    __slots__ = (
+        "_blank", "_tables", "constants", "free", "fresh", "keys", "outputs", "state", "steps",
+    )  # fmt: skip
+
     def __init__(self) -> None:
-        self.steps: list[KernelStep | CallStep | FusedStep] = []
+        self.steps: list[Step] = []
         self.free: list[tuple[int, ...]] = []
         self.keys: list[DispatchKey] = []
         self.constants: dict[int, Any] = {}
         self.state: set[int] = set()
         self.outputs: list[int] = []
         self.fresh: list[bool] = []
+        # What stands at the places before a run.
+        self._blank: list[Any] | None = None
         self._tables = _tables.number
 
-    @property
-    def current(self) -> bool:
-        """Whether no plugin came or went since it was made."""
+    def is_current(self) -> bool:
+        """Return whether no plugin came or went since it was made."""
         return self._tables == _tables.number
 
     def run(self, inputs: list[Any]) -> list[Any]:
         """Return the resulting arrays for those that go in."""
         keys = self.keys
-        values: list[Any] = [None] * len(keys)
-        values[: len(inputs)] = inputs
-        for place, array in self.constants.items():
-            values[place] = array
+        if self._blank is None:
+            self._blank = [self.constants.get(place) for place in range(len(keys))]
+        values = self._blank.copy()
+        for number, array in enumerate(inputs):
+            values[number] = array
+        free = self.free
         for number, step in enumerate(self.steps):
             step.run(values, keys)
-            dead = self.free[number]
+            dead = free[number]
             for place in dead:
                 values[place] = None
         return [values[place] for place in self.outputs]
-
-
-def _gathered(values: list[Any], places: tuple[Any, ...]) -> list[Any]:
-    return [None if place is None else values[place] for place in places]

@@ -16,7 +16,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
-from operator import attrgetter, is_
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -33,7 +32,7 @@ from tensorplug.core.device.dtypes import DType
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Module
 
-from .comparing import ATOMS, MAPPINGS, alike, holds_same
+from .comparing import ATOMS, MAPPINGS, MISSING, Held, alike, table_of
 
 __all__ = ["State", "has_state", "is_foreign", "is_standard"]
 
@@ -41,7 +40,6 @@ LIBRARY = __name__.partition(".")[0] + "."
 #: How many objects a program may depend on.
 LIMIT = 20_000
 _STANDARD = sys.stdlib_module_names
-_MISSING = object()
 #: What no program looks into, or holds nothing that changes.
 _CLOSED: tuple[type, ...] = (
     *ATOMS, TensorBase, Device, DType, type(...), type(NotImplemented), MemberDescriptorType,
@@ -83,9 +81,10 @@ class State:
         # Classes and their bases; functions, their code, their defaults and those by name.
         self._of_classes: tuple[list[Any], list[Any]] = ([], [])
         self._of_functions: tuple[list[Any], ...] = ([], [], [], [])
-        # Containers, and what makes them quick to compare, all at once.
         self._containers: list[_Record] = []
-        self._quick: tuple[list[Any], list[int], list[Any]] | None = None
+        self._cells: list[_Record] = []
+        # All but the other records, quick to compare.
+        self._quick: Held | None = None
         # Objects with attributes, whose class may be set anew.
         self._objects: list[Any] = []
         self._classes: list[type] = []
@@ -119,10 +118,13 @@ class State:
 
     def name(self, table: Any, name: str) -> Any:
         """Keep what a name in a module's table stands for, and return it."""
-        value = table.get(name, _MISSING)
+        value = table.get(name, MISSING)
         if (id(table), name) not in self._named:
             self._named.add((id(table), name))
-            self._names.append((table, name, value))
+            if type(table) is dict:
+                self._names.append((table, name, value))
+            else:
+                self._keep(table, name, lambda table: [table.get(name, MISSING)])
         return value
 
     def _keep(self, value: Any, label: str, read: Callable[[Any], list[Any]]) -> list[Any]:
@@ -151,11 +153,14 @@ class State:
         elif isinstance(value, bytearray):
             self._keep(value, label, lambda array: [bytes(array)])
         elif isinstance(value, CellType):
-            found += [(item, label) for item in self._keep(value, label, _of_cell)]
+            held = _of_cell(value)
+            empty = held[0] is MISSING
+            (self._records if empty else self._cells).append((value, _of_cell, held, label))
+            found += [(item, label) for item in held]
         elif isinstance(value, weakref.ref):
             found += [(item, label) for item in self._keep(value, label, lambda ref: [ref()])]
         elif isinstance(value, ContextVar):
-            held = self._keep(value, label, lambda variable: [variable.get(_MISSING)])
+            held = self._keep(value, label, lambda variable: [variable.get(MISSING)])
             found += [(item, label) for item in held]
         elif isinstance(value, MethodType):
             found += [(value.__self__, label), (value.__func__, label)]
@@ -251,51 +256,61 @@ class State:
     def changed(self) -> str:
         """Return what is not as it was; "" if all is."""
         try:
-            if not self._as_held():
-                for number, (value, read, held, label) in enumerate(self._containers):
-                    now = read(value)
-                    if not alike(now, held):
-                        return label
-                    self._containers[number] = (value, read, now, label)
+            if self._quick is None or not self._quick.same():
                 self._quick = None
-            if not all(map(is_, map(type, self._objects), self._classes)):
-                return "the class of an object"
-            if not all(map(is_, map(_BASES, self._of_classes[0]), self._of_classes[1])):
-                return "the bases of a class"
-            if not self._functions_as_held():
-                return "a function"
+                changed = self._not_alike()
+                if changed:
+                    return changed
+                self._quick = self._held()
             for value, read, held, label in self._records:
                 if not alike(read(value), held):
                     return label
-            for table, name, value in self._names:
-                now = table.get(name, _MISSING)
-                if now is not value and not alike([now], [value]):
-                    return name
         except Exception as error:  # what is read may be of any class
             return f"what cannot be compared: {error}"
         return ""
 
-    def _functions_as_held(self) -> bool:
-        """Return whether functions have the code and the defaults that they had."""
-        functions, codes, defaults, named = self._of_functions
-        return (
-            all(map(is_, map(_CODE, functions), codes))
-            and all(map(is_, map(_DEFAULTS, functions), defaults))
-            and all(map(is_, map(_NAMED, functions), named))
-        )
+    def _not_alike(self) -> str:
+        """Return what is not as it was; keep what is equal to what was there."""
+        for records in (self._containers, self._cells):
+            for number, (value, read, held, label) in enumerate(records):
+                now = read(value)
+                if not alike(now, held):
+                    return label
+                records[number] = (value, read, now, label)
+        for value, kind in zip(self._objects, self._classes, strict=True):
+            if type(value) is not kind:
+                return "the class of an object"
+        for kind, bases in zip(*self._of_classes, strict=True):
+            if kind.__bases__ is not bases:
+                return "the bases of a class"
+        for function, *held in zip(*self._of_functions, strict=True):
+            if any([a is not b for a, b in zip(_of_function(function), held, strict=True)]):
+                return "a function"
+        for number, (table, name, value) in enumerate(self._names):
+            now = table.get(name, MISSING)
+            if not alike([now], [value]):
+                return name
+            self._names[number] = (table, name, now)
+        return ""
 
-    def _as_held(self) -> bool:
-        """Return whether all containers hold the very objects that they held."""
-        if self._quick is None:
-            self._quick = (
-                [value for value, *_ in self._containers],
-                [
-                    len(held) >> (read is _of_mapping)  # keys and values
-                    for _, read, held, _ in self._containers
-                ],
-                [item for _, _, held, _ in self._containers for item in held],
-            )
-        return holds_same(*self._quick)
+    def _held(self) -> Held:
+        """Return what is held now."""
+        made = Held()
+        made.containers = [table_of(value) for value, *_ in self._containers]
+        made.sizes = [
+            len(held) >> (read is _of_mapping)  # keys and values
+            for _, read, held, _ in self._containers
+        ]
+        made.items = [item for _, _, held, _ in self._containers for item in held]
+        made.objects, made.classes = self._objects, self._classes
+        made.kinds, made.bases = self._of_classes
+        made.functions, made.code, made.defaults, made.named = self._of_functions
+        made.cells = [value for value, *_ in self._cells]
+        made.contents = [held[0] for _, _, held, _ in self._cells]
+        made.tables = [table for table, _, _ in self._names]
+        made.names = [name for _, name, _ in self._names]
+        made.values = [value for _, _, value in self._names]
+        return made
 
 
 def has_state(value: Any) -> bool:
@@ -372,12 +387,6 @@ def _of_class(kind: type) -> list[Any]:
     return _of_mapping(vars(kind))
 
 
-_BASES = attrgetter("__bases__")
-_CODE = attrgetter("__code__")
-_DEFAULTS = attrgetter("__defaults__")
-_NAMED = attrgetter("__kwdefaults__")
-
-
 def _of_function(function: Any) -> list[Any]:
     return [function.__code__, function.__defaults__, function.__kwdefaults__]
 
@@ -386,7 +395,7 @@ def _of_cell(cell: Any) -> list[Any]:
     try:
         return [cell.cell_contents]
     except ValueError:  # empty
-        return [_MISSING]
+        return [MISSING]
 
 
 def _of_slots(value: Any, slots: list[tuple[str, Any]]) -> list[Any]:
@@ -395,7 +404,7 @@ def _of_slots(value: Any, slots: list[tuple[str, Any]]) -> list[Any]:
         try:
             held.append(member.__get__(value))
         except AttributeError:
-            held.append(_MISSING)
+            held.append(MISSING)
     return held
 
 

@@ -15,14 +15,13 @@ from tensorplug.autograd.graph.recording import attach_several, shared
 from tensorplug.autograd.graph.views import edge_of
 from tensorplug.autograd.transforms.levels import ActiveLevels, state
 from tensorplug.core.device.generator import fork_rng, generator_of, going_on
-from tensorplug.core.dispatch.keys import dispatch_key
+from tensorplug.core.dispatch.keys import DispatchKey, dispatch_key
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.tensor.base import TRACKED, new_tensor, version_of
 
 from .graph import Graph
 from .joint import Joint, join
 from .lowering import lower
-from .nodes import Value
 from .program import Program
 
 __all__ = ["Training"]
@@ -63,30 +62,50 @@ class Training:
         needed &= {target for target, _ in graph.writes}
         # What is read for results and written, too: running again takes the values from before.
         self.rewritten = [n for n, value in enumerate(graph.inputs) if value in needed]
+        # Of results, where they are among a call's tensors: those whose gradients come in, and those whose
+        # memory saved values show.
+        places = graph.places()
+        self.wanted = [places[value] for value in self.joint.wanted]
+        self.shown = [places[graph.result[number]] for number in self.joint.results]
+        # For each input that requires grad whether it gets a gradient.
+        self.reached = [value is not None for value in self.joint.backward.result]
+        # Of the graph's outputs, once there is a program.
+        self.keys: list[DispatchKey] = []
         random = {v.device for node in graph.nodes if node.op.random for v in node.outputs}
         self.generators = [generator_of(device) for device in random]
 
     def run(self, inputs: list[Any]) -> tuple[list[Any], list[Any]]:
         """Return the arrays of the graph's outputs and of what is saved."""
-        if self.forward is None or not self.forward.current:
-            self.forward, made = lower(self.joint.forward, inputs, self.mode)
-            arrays = [tensor._array for tensor in made]
-        else:
-            arrays = self.forward.run([tensor._array for tensor in inputs])
+        program = self.forward
         graph = self.joint.forward
-        # In the order of Graph.outputs(): results, saved values, what is written.
-        end = len(arrays) - len(graph.writes)
-        begin = end - self.joint.saved
-        return [*arrays[:begin], *arrays[end:]], arrays[begin:end]
+        if program is None or not program.is_current():
+            program, made = lower(graph, inputs, self.mode)
+            self.forward = program
+            arrays = [tensor._array for tensor in made]
+            self.keys = self._apart([program.keys[place] for place in program.outputs])[0]
+        else:
+            given = []
+            for item in inputs:
+                tensor = item
+                given.append(tensor._array)
+            arrays = program.run(given)
+        return self._apart(arrays)
 
-    def gradients(self, saved: list[Any], given: list[Any]) -> list[tuple[Any, bool]]:
+    def _apart(self, found: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Return what there is for the graph's outputs, and for what is saved."""
+        # In the order of Graph.outputs(): results, saved values, what is written.
+        end = len(found) - len(self.graph.writes)
+        begin = end - self.joint.saved
+        return found[:begin] + found[end:], found[begin:end]
+
+    def gradients(
+        self, saved: list[Any], given: list[Any], keys: list[DispatchKey]
+    ) -> list[tuple[Any, bool]]:
         """Return (gradient, fresh) for each input that requires grad, from saved and incoming arrays."""
-        values = self.joint.backward.inputs
-        keys = [dispatch_key(value.device, value.dtype) for value in values[len(saved) :]]
-        layout = tuple([key.runtime.strides(a) for key, a in zip(keys, given, strict=True)])
+        layout = tuple([key.runtime.strides(array) for key, array in zip(keys, given, strict=True)])
         program = self.backward.get(layout)
-        arrays: list[Any]
-        if program is None or not program.current:
+        if program is None or not program.is_current():
+            values = self.joint.backward.inputs
             tensors = [
                 new_tensor(array, dispatch_key(value.device, value.dtype), tuple(array.shape))
                 for array, value in zip([*saved, *given], values, strict=True)
@@ -96,34 +115,43 @@ class Training:
                 self.backward[layout] = program
             arrays, fresh = [tensor._array for tensor in made], [False] * len(made)
         else:
-            arrays, fresh = program.run([*saved, *given]), program.fresh
-        found = iter(zip(arrays, fresh, strict=True))
-        return [(None, False) if v is None else next(found) for v in self.joint.backward.result]
+            arrays, fresh = program.run(saved + given), program.fresh
+        found: list[tuple[Any, bool]] = []
+        number = 0
+        for reached in self.reached:
+            if reached:
+                found.append((arrays[number], fresh[number]))
+                number += 1
+            else:
+                found.append((None, False))
+        return found
 
     def streams(self) -> list[Any]:
         """Return what has the generators that the program draws from go on from where they are now."""
         return [going_on(generator) for generator in self.generators]
 
     def record(
-        self, inputs: list[Any], saved: list[Any], streams: list[Any], returned: dict[Value, Any]
+        self, inputs: list[Any], saved: list[Any], streams: list[Any], tensors: list[Any]
     ) -> None:
-        """Make a node the maker of the results whose gradients may come in."""
-        node = CompiledNode()
-        joint = self.joint
-        outputs = [returned[value] for value in joint.wanted]
-        needing = [inputs[number] for number in self.needing]
-        node.begin(
-            tuple([edge_of(tensor) for tensor in needing]), outputs[0]._key, outputs[0]._shape
-        )
+        """Make a node the maker of the results whose gradients may come in.
+
+        `tensors` are the inputs, then what was made.
+        """
+        node = new_compiled_node()
+        outputs = [tensors[place] for place in self.wanted]
+        first = outputs[0]
+        edges = tuple([edge_of(inputs[place]) for place in self.needing])
+        node.begin(edges, first._key, first._shape)
         node.training = self
         node.saved = tuple(saved)
-        node.inputs = list(inputs)
-        for number in self.rewritten:
-            node.inputs[number] = inputs[number].detach().clone()
+        node.inputs = inputs.copy()
+        for place in self.rewritten:
+            node.inputs[place] = inputs[place].detach().clone()
         node.versions = tuple([version_of(tensor) for tensor in inputs])
-        kept = [inputs[number] for number in joint.inputs]
-        kept += [shared(returned[self.graph.result[number]]) for number in joint.results]
-        node.watched = [(tensor, version_of(tensor)) for tensor in kept]
+        kept = [inputs[place] for place in self.joint.inputs]
+        kept += [shared(tensors[place]) for place in self.shown]
+        node.watched = kept
+        node.watched_versions = [version_of(tensor) for tensor in kept]
         node.streams = streams
         node.arrived, node.done = set(), set()
         attach_several(node, outputs)
@@ -159,12 +187,15 @@ class Training:
 class CompiledNode(MultiNode):
     """The node of a compiled program; it stands behind one output node per result."""
 
-    __slots__ = ("arrived", "done", "inputs", "streams", "training", "watched")
+    __slots__ = (
+        "arrived", "done", "inputs", "streams", "training", "watched", "watched_versions",
+    )  # fmt: skip
 
     training: Training
     inputs: list[Any]
     # Tensors whose memory saved arrays show, and how often they had been written.
-    watched: list[tuple[Any, int]]
+    watched: list[Any]
+    watched_versions: list[int]
     # What has the generators go on from where the program began.
     streams: list[Any]
     # Which results had a gradient in this pass, and in passes that let go of the graph.
@@ -186,22 +217,24 @@ class CompiledNode(MultiNode):
         self.saved = None
         self.inputs = []
         self.watched = []
+        self.watched_versions = []
 
     def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
         """Run the backward half; where it does not serve, the graph op by op."""
         self.arrived = {number for number, value in gradient.items() if value is not None}
         if self.saved is None or not self.done.isdisjoint(self.arrived):
             raise RuntimeError(FREED)
-        for tensor, version in self.watched:
-            if version_of(tensor) != version:
-                raise self.modified(tensor, version)
+        for number, tensor in enumerate(self.watched):
+            if version_of(tensor) != self.watched_versions[number]:
+                raise self.modified(tensor, self.watched_versions[number])
+        if raw and len(self.arrived) == len(self.outputs):
+            keys = [kind[0] for kind in self.outputs]
+            arrays = []
+            for number, key in enumerate(keys):
+                array = gradient[number]
+                arrays.append(array if type(array) is key.array_type else key.as_array(array))
+            return self.training.gradients(list(self.saved), arrays, keys)
         given = [gradient.get(number) for number in range(len(self.outputs))]
-        if raw and all([value is not None for value in given]):
-            arrays = [
-                array if type(array) is key.array_type else key.as_array(array)
-                for array, (key, _) in zip(given, self.outputs, strict=True)
-            ]
-            return self.training.gradients(list(self.saved), arrays)
         written = {target for target, _ in self.training.graph.writes}
         for value, tensor, version in zip(
             self.training.graph.inputs, self.inputs, self.versions, strict=True
@@ -225,3 +258,8 @@ class CompiledNode(MultiNode):
             f"operation: [{tensor.device} {tensor.dtype.name} {list(tensor._shape)}], saved by "
             f"{self.name()}, is at version {version_of(tensor)}; expected version {version} instead"
         )
+
+
+def new_compiled_node() -> CompiledNode:
+    """Return a node whose slots are still to be set."""
+    return CompiledNode.__new__(CompiledNode)

@@ -13,6 +13,15 @@ from typing import Any
 watched: dict[int, list[int]] = {}
 
 
+class _HandedOut:
+    """How often memory was handed out while it was watched."""
+
+    count = 0
+
+
+handed_out = _HandedOut()
+
+
 def _owner(array: Any) -> int:
     base = getattr(array, "base", None)
     return id(base) if type(base) is type(array) else id(array)
@@ -40,6 +49,7 @@ def hand_out(array: Any) -> None:
     entry = watched.get(_owner(array))
     if entry is not None:
         entry[1] = 1
+        handed_out.count += 1
 
 
 def is_handed_out(array: Any) -> bool:

@@ -368,14 +368,14 @@ def test_a_planted_fault_is_found(monkeypatch):
     with pytest.raises(AssertionError):
         test_python_state()
     monkeypatch.undo()
-    from tensorplug.graph import lowering, program
+    from tensorplug.graph import lowering, steps
 
     settle = lowering._settle
 
     def reuses_too_early(tracer):
         settle(tracer)
         for step in tracer.program.steps:
-            if isinstance(step, program.KernelStep) and step.op.pointwise and step.into < 0:
+            if isinstance(step, steps.KernelStep) and step.op.pointwise and step.into < 0:
                 step.into = step.places()[0]
 
     monkeypatch.setattr(lowering, "_settle", reuses_too_early)

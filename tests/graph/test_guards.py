@@ -868,6 +868,39 @@ def test_what_a_cached_function_keeps(size):
     assert compiled.explain().calls  # once it is there, graphs run
 
 
+def test_a_variable_that_comes_and_goes(alike):
+    def program(wrap):
+        def function(x, scaled):
+            return x * factor if scaled else x + 1
+
+        function = wrap(function)
+        for number in (2.0, 2.0, 3.0):
+            factor = number
+            yield function(X, False)
+            yield function(X, True)
+        del factor
+        for _ in range(3):
+            yield function(X, False)
+        factor = 4.0
+        yield function(X, True)
+
+    alike(program)
+
+
+def test_globals_in_a_table_of_a_class_of_its_own(alike):
+    class Table(dict):
+        pass
+
+    def program(wrap):
+        table = Table(factor=2.0)
+        function = wrap(types.FunctionType((lambda x: x * factor).__code__, table))  # noqa: F821
+        for number in (2.0, 2.0, 3.0, 3.0):
+            table["factor"] = number
+            yield function(X)
+
+    alike(program)
+
+
 def test_warnings_are_raised_each_time():
     def warns(x):
         warnings.warn("look", UserWarning, stacklevel=1)
