@@ -12,8 +12,8 @@ from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase, new_tensor
 
-from ..graph.edges import GradientEdge, stand_in
-from ..graph.nodes import MultiNode, Node
+from ..graph.edges import EdgeOutput, GradientEdge, stand_in
+from ..graph.nodes import Node
 from ..graph.views import edge_of, requires_grad
 from ..vmap.vmap import vmap
 from . import arithmetic, backward_hooks
@@ -90,6 +90,12 @@ def _root_gradient(output: Any, gradient: Any, number: int, name: str) -> Any:
             f"Mismatch in shape: grad_output[{number}] has a shape of {list(gradient._shape)} and "
             f"output[{number}] has a shape of {list(root._shape)}."
         )
+    if gradient._key.dtype.is_complex != key.dtype.is_complex:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch "
+            f"in dtype: grad_output[{number}] has a dtype of {gradient._key.dtype} and output[{number}] has "
+            f"a dtype of {key.dtype}."
+        )
     return gradient if gradient._key is key else gradient.to(output)  # type: ignore[attr-defined]
 
 
@@ -108,8 +114,8 @@ _SEEN = _Seen()
 
 def _start(pass_: BackwardPass, outputs: tuple[Any, ...], gradients: list[Any]) -> None:
     """Run a pass from tensors and their gradients."""
-    if gradients[0]._key.device is META:  # whose ops have no raw forms
-        pass_.raw = False
+    if any([gradient._key.device is META or gradient._key.intercepts for gradient in gradients]):
+        pass_.raw = False  # neither "meta" nor sparse tensors have raw forms of ops
     roots = [
         (edge_of(output), gradient._array if pass_.raw else gradient)
         for output, gradient in zip(outputs, gradients, strict=True)
@@ -186,6 +192,8 @@ def backward(
     _start(pass_, _in_graph(outputs), gradients)
     for tensor in _in_graph(wanted):
         edge = edge_of(tensor)
+        if tensor._array is None:
+            continue  # it stands for an edge, and has no `grad` that somebody could read
         if tensor._extra is not None and tensor._extra.retains_grad:
             continue  # it has its gradient already
         if isinstance(edge, Node) and edge in pass_.captured:
@@ -203,8 +211,13 @@ def _targets(inputs: tuple[Any, ...], mark: Any) -> dict[Any, Any]:
             raise RuntimeError(
                 f"One of the differentiated Tensors does not require grad (input {number})"
             )
-        targets[edge_of(tensor)] = mark
+        targets[_place(edge_of(tensor))] = mark
     return targets
+
+
+def _place(edge: Any) -> Any:
+    """Return what a pass meets of an edge: of an output that no tensor has, the node behind."""
+    return edge.parent if type(edge) is EdgeOutput else edge
 
 
 def grad(
@@ -264,9 +277,15 @@ def grad(
     results = []
     for tensor, shown in zip(_in_graph(wanted), wanted, strict=True):
         edge = edge_of(tensor)
-        value = pass_.captured.get(edge)
+        value = pass_.captured.get(_place(edge))
+        if type(edge) is EdgeOutput and value is not None:
+            value = value.get(edge.number)
         if value is None:
             if materialize_grads:
+                if tensor._array is None:
+                    raise RuntimeError(
+                        "materialize_grads cannot be used when the given input is a GradientEdge"
+                    )
                 value = arithmetic.zeros(tensor._key, tensor._shape, False)
                 if create_graph and tensor._key.is_differentiable:
                     value.requires_grad_()  # so that they can be differentiated once more
@@ -276,8 +295,6 @@ def grad(
                     "allow_unused=True if this is the desired behavior."
                 )
         elif isinstance(edge, Node):
-            if isinstance(edge, MultiNode):
-                value = value.get(0)
             value = backward_hooks.as_tensor(pass_, value, edge.key)
         if shown is not tensor and value is not None:
             value = shown._gradient_over(value)

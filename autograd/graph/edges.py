@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from tensorplug.core.tensor.base import TRACKED, TensorBase, new_tensor
 
-from .nodes import AccumulateGrad, Node
+from .nodes import AccumulateGrad, MultiNode, Node, OutputNode
 from .views import edge_of, requires_grad
 
 
@@ -49,6 +49,12 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     return GradientEdge(tensor.grad_fn, tensor.output_nr, edge)
 
 
+class EdgeOutput(OutputNode):
+    """One output of a node, named by an edge: no tensor has it, so nothing in the graph leads to it."""
+
+    __slots__ = ()
+
+
 def stand_in(value: Any) -> Any:
     """Return a tensor without contents in place of a :class:`GradientEdge`; others as they are."""
     if not isinstance(value, GradientEdge):
@@ -58,6 +64,8 @@ def stand_in(value: Any) -> Any:
         edge = value.node.variable if isinstance(value.node, AccumulateGrad) else value.node
     if not isinstance(edge, Node):
         return edge
+    if isinstance(edge, MultiNode):
+        edge = EdgeOutput(edge, value.output_nr)
     made = new_tensor(None, edge.key, edge.shape)
     made._node = edge
     made._state = TRACKED
