@@ -465,7 +465,8 @@ def test_batch_norm_is_folded_and_follows_the_weights():
                 tp.testing.assert_close(compiled(x), module(x), rtol=1e-5, atol=1e-6)
         optimizer.zero_grad()
         loss = compiled(x).square().sum()
-        equal(loss, module(x).square().sum())  # recorded: nothing is folded
+        # Recorded: nothing is folded. Fusers may sum in another order.
+        tp.testing.assert_close(loss, module(x).square().sum(), rtol=1e-6, atol=0)
         loss.backward()
         optimizer.step()
         if step:

@@ -115,6 +115,7 @@ def test_nothing_is_watched_for_programs_that_are_gone():
     assert set(exposure.watched) <= before
 
 
+@pytest.mark.skipif(tp.compiled(), reason="compiled code does not look functions up in its module")
 def test_a_planted_fault_is_found(monkeypatch):
     from tensorplug.graph import entries
 
