@@ -6,6 +6,7 @@ from functools import partial
 
 from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.errors import warn
 
 from .graph import saved_tensors
 
@@ -42,10 +43,20 @@ class detect_anomaly(set_detect_anomaly):
     ----------
     check_nan : bool
         Whether a NaN among the gradients raises, rather than only failing nodes telling their forward call.
+
+    Warns
+    -----
+    UserWarning
+        That everything takes longer.
     """
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = bool(check_nan)
+        warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be "
+            "enabled for debugging.",
+            UserWarning,
+        )
 
     def _steps(self) -> tuple[Steps, Steps]:
         dispatch_state.gradient.watched = True

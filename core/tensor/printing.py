@@ -284,11 +284,13 @@ def numbers_of(tensor: Tensor, indent: int) -> str:
 
 
 def gradient_note(tensor: Tensor) -> list[str]:
-    """Return what is printed of a tensor's place in the graph, if anything."""
+    """Return what is printed of a tensor's place in the graph and of its tangent, if anything."""
     node = tensor.grad_fn
+    notes = ["requires_grad=True"] if node is None and tensor.requires_grad else []
     if node is not None:
-        return [f"grad_fn=<{node.name()}>"]
-    return ["requires_grad=True"] if tensor.requires_grad else []
+        notes.append(f"grad_fn=<{node.name()}>")
+    tangent = next(reversed((tensor._tangents or {}).values()), None)  # of the innermost level
+    return notes if tangent is None else [*notes, f"tangent={tangent}"]
 
 
 def tensor_html(tensor: Tensor) -> str:

@@ -319,3 +319,9 @@ def test_a_dual_is_parted_inside_of_vmap():
             tp.vmap(lambda x: fwAD.make_dual(fwAD.make_dual(x, x), x))(_POINTS)
         with pytest.raises(RuntimeError, match="different size"):
             tp.vmap(lambda x: fwAD.make_dual(x, x[:1]))(_POINTS)
+
+
+def test_a_tangent_is_printed() -> None:
+    with fwAD.dual_level():
+        dual = fwAD.make_dual(tp.ones(2), tp.full((2,), 2.0))
+        assert repr(dual) == "tensor([1., 1.], tangent=tensor([2., 2.]))"

@@ -224,7 +224,9 @@ def test_save_on_cpu() -> None:
 
 def test_anomaly_mode_names_the_op_and_the_line() -> None:
     x = leaf(0.0)
-    with tp.autograd.detect_anomaly():
+    with pytest.warns(UserWarning, match="Anomaly Detection"):
+        anomaly = tp.autograd.detect_anomaly()
+    with anomaly:
         y = x.sqrt()  # the line that the message shows
         with pytest.raises(RuntimeError, match=r"SqrtBackward0.*nan") as caught:
             (y * 0).sum().backward()
@@ -341,7 +343,9 @@ def test_a_hook_of_a_node_that_returns_what_is_no_gradient() -> None:
 
 def test_anomaly_mode_may_leave_nan_alone() -> None:
     x = tp.tensor([0.0], requires_grad=True)
-    with tp.autograd.detect_anomaly(check_nan=False):
+    with pytest.warns(UserWarning, match="Anomaly Detection"):
+        anomaly = tp.autograd.detect_anomaly(check_nan=False)
+    with anomaly:
         assert tp.is_anomaly_enabled()
         assert not tp.is_anomaly_check_nan_enabled()
         (x * float("nan")).sum().backward()

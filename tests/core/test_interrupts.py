@@ -282,6 +282,7 @@ def test_every_context_manager_is_known():
     assert set(context_managers()) | optional == {*MODES, *OTHERS, *optional}
 
 
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
 @pytest.mark.parametrize("name", MODES)
 def test_modes(name):
     assert_nothing_stays(used(MODES[name]))

@@ -45,6 +45,11 @@ def _key(input: Any, dim: int, vector: Any) -> list[Any]:
 def _canonical_index_select(input: Any, dim: int, index: Any) -> Any:
     dim, vector = _at_dim(input, dim, index, "index_select")
     if input._shape:
+        if not input._shape[dim] and vector._shape != (0,):
+            raise RuntimeError(
+                "index_select(): self indexing axis dim should be positive: there is nothing along dimension "
+                f"{dim} of a tensor of size {list(input._shape)}"
+            )
         return input, dim, vector
     if vector._shape != (1,):
         raise RuntimeError(
