@@ -87,7 +87,7 @@ AT_LENGTH := --ignore tests/plugins/test_installed.py --ignore tests/plugins/tes
 test-compiled: export OMP_NUM_THREADS = 1
 test-compiled: $(COMPILED)/.compiled
 	$(COMPILED)/bin/python -c 'import tensorplug as tp; assert tp.compiled()'
-	$(COMPILED)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(AT_LENGTH) $(addprefix tests/,amp autograd core memory nn optim plugins)
+	$(COMPILED)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(AT_LENGTH) $(addprefix tests/,amp autograd core graph memory nn optim plugins)
 
 # Under the other Pythons that the system has: Cython writes other C for each.
 test-pythons:

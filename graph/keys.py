@@ -84,7 +84,7 @@ def key_of(value: Any, tensors: list[Any]) -> Any:
     if kind is tuple or kind is list:
         return (kind, *[key_of(item, tensors) for item in value])
     if kind is dict:
-        return (kind, *[(key, key_of(item, tensors)) for key, item in value.items()])
+        return (kind, *[(name, key_of(item, tensors)) for name, item in value.items()])
     if has_state(value):
         return (kind, id(value))  # which is watched, and so stays
     if kind is slice:
