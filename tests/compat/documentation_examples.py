@@ -199,7 +199,7 @@ class Example:
 
 def _as_at_first(lib):
     lib.set_default_dtype(lib.float32)
-    lib.set_default_device("cpu")
+    lib.set_default_device(None)
     lib.use_deterministic_algorithms(False)
     lib.set_grad_enabled(True)
     lib.set_printoptions(profile="default")

@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-pytest.importorskip("torch", reason="its documentation is what is run")
+torch = pytest.importorskip("torch", reason="its documentation is what is run")
 
 from documentation_examples import Example, documented
 
@@ -58,3 +58,5 @@ def test_examples(name, text, tmp_path, monkeypatch):
     statement, _ = KNOWN.get(name, ("", ""))
     differing = [said for said in example.differing if name not in KNOWN or statement not in said]
     assert not differing, "\n".join(differing)
+    modes = torch.overrides.has_torch_function((torch.ones(1),))
+    assert not modes, "torch stays under a mode, such as a default device's"
