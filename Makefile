@@ -3,6 +3,7 @@
 PYTHON ?= python3
 DEVICE ?= cpu
 EVERY ?=
+SLOW ?=
 PYTEST_ARGS ?=
 TORCH ?=
 KERNELS ?= --quick
@@ -38,7 +39,8 @@ endif
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
 	@echo 'make test [TORCH=1]     run the doctests and the tests, but for slow ones and most of the conformance suite'
-	@echo '                        (make test-all: all of them; TORCH=1: install torch to compare with;'
+	@echo '                        (make test-all: all of them, or with SLOW="--slow-every 3" a third of the slow ones;'
+	@echo '                        TORCH=1: install torch to compare with;'
 	@echo '                        PYTEST_ARGS=-rs: say what was skipped, and why)'
 	@echo 'make test-cython        build cpu_cython, test it, and test on it: the conformance suite, plugins, training'
 	@echo 'make test-distributed   worlds of several processes on MPI: collectives, failures, the launcher'
@@ -78,7 +80,7 @@ test: doctest
 	$(VENV)/bin/python -m pytest -n auto -m 'not slow' $(PYTEST_ARGS) $(TESTS) --every 8
 
 test-all: doctest
-	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(TESTS) $(EVERY)
+	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(SLOW) $(TESTS) $(EVERY)
 
 # Of tests/plugins, what takes long, and runs in `make test-all`.
 AT_LENGTH := --ignore tests/plugins/test_installed.py --ignore tests/plugins/test_second_memory.py
@@ -87,7 +89,7 @@ AT_LENGTH := --ignore tests/plugins/test_installed.py --ignore tests/plugins/tes
 test-compiled: export OMP_NUM_THREADS = 1
 test-compiled: $(COMPILED)/.compiled
 	$(COMPILED)/bin/python -c 'import tensorplug as tp; assert tp.compiled()'
-	$(COMPILED)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(AT_LENGTH) $(addprefix tests/,amp autograd core graph memory nn optim plugins)
+	$(COMPILED)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(SLOW) $(AT_LENGTH) $(addprefix tests/,amp autograd core graph memory nn optim plugins)
 
 # Under the other Pythons that the system has: Cython writes other C for each.
 test-pythons:
@@ -104,7 +106,7 @@ test-oldest: $(OLDEST)/.oldest
 # The backend of compiled kernels, installed beside the wheel as a user would.
 test-cython: export OMP_NUM_THREADS = 1
 test-cython: $(CYTHON)/.cython
-	$(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(AT_LENGTH) backends/cpu_cython/tests $(addprefix tests/,autograd core memory optim plugins) --pyargs tensorplug.testing.conformance --every 6
+	$(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(SLOW) $(AT_LENGTH) backends/cpu_cython/tests $(addprefix tests/,autograd core memory optim plugins) --pyargs tensorplug.testing.conformance $(or $(EVERY),--every 6)
 
 # The compiled kernels in a copy, built anew and put before the installed ones, with all arrays shared out
 # among threads. The interpreter itself knows no sanitizer, so theirs has to be loaded first.

@@ -15,6 +15,22 @@ from tensorplug.testing.process_state import process_state
 BEFORE = pytest.StashKey()
 
 
+def pytest_addoption(parser):
+    sample = "of the tests that are marked as slow take every Nth, always the same ones"
+    parser.addoption("--slow-every", default=1, type=int, metavar="N", help=sample)
+
+
+def pytest_collection_modifyitems(config, items):
+    every = config.getoption("--slow-every")
+    left = {
+        item
+        for item in items
+        if item.get_closest_marker("slow") and zlib.crc32(item.nodeid.encode()) % every
+    }
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in left]
+
+
 def pytest_collection_finish():
     # Tens of thousands of items outlive every test: the collector need not look at them each time.
     gc.collect()
