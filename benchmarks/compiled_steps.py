@@ -8,6 +8,10 @@
 The networks are those of `benchmarks.models`. Both start from the same weights, see the same batch, and take
 turns in one process; what is compared is the time of the processor, which other work disturbs least. A step
 is the loss (the network and its loss are one graph), its gradients and the optimizer's step.
+
+"Products" is the share of an eager step that kernels of products, convolutions, cells and attention take, "optimizer"
+that of the optimizer's kernel: neither gets less by compiling, and so the ratio cannot be below their sum, but where a
+pass takes other kernels for them (images in channels-last order).
 """
 
 import argparse
@@ -24,6 +28,11 @@ import tensorplug as tp
 from .libraries import EXAMPLES, load
 from .models import TOLERANCE, TOLERANCES
 from .worker import OTHERS, TABLE1
+
+#: The ops whose kernels are products of matrices for the most part.
+PRODUCTS = re.compile(
+    r"(add|ba)?b?mm|matmul|(bi)?linear|.*conv|.*(lstm|gru|rnn)|scaled_dot|attention"
+)
 
 
 def task_of(name: str, full: bool) -> Any:
@@ -74,6 +83,21 @@ def measure(name: str, full: bool, rounds: int) -> tuple[float, float, float, st
     return median(times[0]), median(times[1]), apart, how
 
 
+def shares(name: str, full: bool, seconds: float, steps: int = 3) -> tuple[float, float]:
+    """Return what shares of an eager step, of which the seconds are given, are products and the optimizer's kernel."""
+    step = stepper(name, full, compiled=False)
+    for _ in range(3):
+        step()
+    with tp.profiler.profile() as profile:
+        for _ in range(steps):
+            step()
+    kernels = [event for event in profile.key_averages() if event.plugin]
+    products = sum(event.self_cpu_time_total for event in kernels if PRODUCTS.match(event.key))
+    optimizer = sum(event.self_cpu_time_total for event in kernels if "optim" in event.key)
+    whole = seconds * steps * 1e6
+    return products / whole, optimizer / whole
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a table; the status is 1 if losses differ."""
     parser = argparse.ArgumentParser(
@@ -92,11 +116,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         eager, compiled, apart, how = measure(name, options.full, options.rounds)
         ratios.append(compiled / eager)
+        products, optimizer = shares(name, options.full, eager)
         if apart > TOLERANCES.get(name, TOLERANCE):
             wrong.append(name)
         print(
             f"{name:10} eager {eager * 1e3:8.2f} ms  compiled {compiled * 1e3:8.2f} ms"
-            f"  ratio {ratios[-1]:.2f}  losses apart {apart:.1e}  {how}",
+            f"  ratio {ratios[-1]:.2f}  losses apart {apart:.1e}"
+            f"  products {products:.2f}  optimizer {optimizer:.2f}  {how}",
             flush=True,
         )
     print(f"geometric mean of ratios {geometric_mean(ratios):.2f}")
