@@ -9,9 +9,9 @@ The networks are those of `benchmarks.models`. Both start from the same weights,
 turns in one process; what is compared is the time of the processor, which other work disturbs least. A step
 is the loss (the network and its loss are one graph), its gradients and the optimizer's step.
 
-"Products" is the share of an eager step that kernels of products, convolutions, cells and attention take, "optimizer"
-that of the optimizer's kernel: neither gets less by compiling, and so the ratio cannot be below their sum, but where a
-pass takes other kernels for them (images in channels-last order).
+"Products" is the share of an eager step that kernels of products, convolutions, cells and attention take,
+"optimizer" that of the optimizer's kernel: neither gets less by compiling, and so the ratio cannot be below
+their sum, but where a pass takes other kernels for them (images in channels-last order).
 """
 
 import argparse
@@ -84,7 +84,7 @@ def measure(name: str, full: bool, rounds: int) -> tuple[float, float, float, st
 
 
 def shares(name: str, full: bool, seconds: float, steps: int = 3) -> tuple[float, float]:
-    """Return what shares of an eager step, of which the seconds are given, are products and the optimizer's kernel."""
+    """Return the shares of products and of the optimizer's kernel in an eager step of these seconds."""
     step = stepper(name, full, compiled=False)
     for _ in range(3):
         step()
