@@ -51,6 +51,7 @@ def gradients(op, given):
     return [None if g is None else np.asarray(g) for g in found]
 
 
+@pytest.mark.slow
 def test_gradients_of_calls_after_hooks():
     ops = set()
     for record in RECORDS:

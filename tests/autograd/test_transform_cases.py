@@ -224,6 +224,7 @@ def test_faults_of_second_derivatives_are_found(planted):
         cases.check_second_gradient(record, "cpu", float64)
 
 
+@pytest.mark.slow
 def test_all_ops_have_cases():
     """Each op that is differentiable in double precision is drawn, and its second derivative checked."""
     wanted = [

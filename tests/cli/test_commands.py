@@ -147,6 +147,7 @@ class TestExplain:
 
 
 class TestConformance:
+    @pytest.mark.slow
     def test_run(self, capfd, tmp_path):
         report, badge = tmp_path / "report.html", tmp_path / "badge.svg"
         found = as_json(
@@ -198,6 +199,7 @@ class TestConformance:
             main(["conformance", option, "0"])
         assert "expected a number above 0, got 0" in capsys.readouterr().err
 
+    @pytest.mark.slow
     def test_unknown_op(self, capfd):
         error = printed(capfd, "conformance", "--op", "mull", status=1).err
         assert "no op here matches 'mull'; did you mean mul" in error
@@ -208,6 +210,7 @@ class TestConformance:
             "there is no folder" in printed(capsys, "conformance", "--html", report, status=1).err
         )
 
+    @pytest.mark.slow
     def test_settings_of_the_current_folder_have_no_say(self, capfd, tmp_path, monkeypatch):
         (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --nosuch\n", "utf-8")
         monkeypatch.chdir(tmp_path)

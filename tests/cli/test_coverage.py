@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 import tensorplug as tp
 from tensorplug.cli import main
 from tensorplug.core.dispatch.coverage import backends, coverage
@@ -125,6 +127,7 @@ def test_unknown_op(capsys):
     assert "no op here matches 'mull'; did you mean mul" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_as_a_module():
     command = [sys.executable, "-m", "tensorplug", "coverage", "--op", "exp"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

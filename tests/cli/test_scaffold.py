@@ -31,6 +31,7 @@ def run_in(package: Path, site: Path, *command: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("distribution")
 def test_extension(tmp_path, capsys):
     # The name decides which numbers are drawn; with these, the body's roundings add up in float16.

@@ -150,6 +150,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["spawn", "forkserver", "fork"])
 @pytest.mark.parametrize("module", [None, "program"])
 def test_workers_import_torch_however_they_are_started(tmp_path, how, module):
@@ -159,6 +160,7 @@ def test_workers_import_torch_however_they_are_started(tmp_path, how, module):
     assert run(tmp_path, SPAWNING, how, module=module) == expected
 
 
+@pytest.mark.slow
 def test_a_process_spawned_after_uninstalling_knows_nothing(tmp_path):
     program = """
     import multiprocessing, sys

@@ -30,6 +30,7 @@ def said():
     return [[json.loads(line) for line in found] for found in both]
 
 
+@pytest.mark.slow
 def test_expressions(said):
     expected, got = (found[:-1] for found in said)
     assert len(expected) > 100
@@ -46,6 +47,7 @@ def test_expressions(said):
 UNCOUNTED = ("attention", "lstm")
 
 
+@pytest.mark.slow
 def test_flop_counts(said):
     expected, got = (found[-1] for found in said)
     assert len(expected) == len(got) == 28

@@ -69,6 +69,7 @@ def faulty() -> Iterator[Run]:
     return run("--op", ops, faults=faults)
 
 
+@pytest.mark.slow
 def test_a_wrong_value_in_one_dtype(faulty: Run) -> None:
     failed = faulty.of("FAILED", "exp")
     assert "forward/float64" in failed
@@ -81,6 +82,7 @@ def test_a_wrong_shape_for_an_empty_input(faulty: Run) -> None:
     assert {"forward/float32", "forward/float64"} <= faulty.of("FAILED", "sin")
 
 
+@pytest.mark.slow
 def test_a_kernel_that_writes_to_its_input(faulty: Run) -> None:
     assert {"forward/float32", "forward/int64"} <= faulty.of("FAILED", "cumsum")
     assert "cumsum Sample" in faulty.text
@@ -135,6 +137,7 @@ def test_the_summary_counts(faulty: Run) -> None:
     assert int(line[4]) > 500
 
 
+@pytest.mark.slow
 def test_views_that_are_copies() -> None:
     found = run("-k", "test_device", faults="view_is_a_copy")
     assert "views/float32" in found.cases["FAILED"]
@@ -143,12 +146,14 @@ def test_views_that_are_copies() -> None:
     assert "the device declares no dlpack" in found.text
 
 
+@pytest.mark.slow
 def test_memory_in_another_order_than_strides_tell() -> None:
     found = run("-k", "test_layouts", "--op", "neg,linalg_inv", faults="takes_memory_for_fortran_s")
     assert found.cases["FAILED"] == {"layouts/neg-float32"}
     assert found.cases["PASSED"] == {"layouts/linalg_inv-float32"}
 
 
+@pytest.mark.slow
 def test_expected_failures() -> None:
     lines = [
         "forward/exp-float64=planted",
@@ -164,6 +169,7 @@ def test_expected_failures() -> None:
     assert "XPASS(strict)" in found.text
 
 
+@pytest.mark.slow
 def test_a_device_without_faults_passes_with_primitives_alone() -> None:
     """What is composite here, with a kernel of its own on the CPU, is right without it, too."""
     ops = (
@@ -176,6 +182,7 @@ def test_a_device_without_faults_passes_with_primitives_alone() -> None:
     assert len(found.cases["PASSED"]) > 500
 
 
+@pytest.mark.slow
 def test_a_device_without_complex_numbers() -> None:
     found = run("--op", "linalg_eig,complex,fft_ihfft2,fft_irfft,exp,*linear", faults="real")
     assert not found.cases.get("FAILED"), found.text[-3000:]
@@ -195,6 +202,7 @@ def broken_extension(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("broken_extension")
 def test_somebody_elses_broken_plugin_is_a_warning() -> None:
     done = pytest_on_cpu("--op", "neg", "--every", "9", "-W", "error")
@@ -202,6 +210,7 @@ def test_somebody_elses_broken_plugin_is_a_warning() -> None:
     assert "plugin extension.broken (broken 1.0) is not used" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "status", "complaint"),
     [

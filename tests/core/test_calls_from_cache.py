@@ -68,6 +68,7 @@ def with_gradient(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     return outcome(call)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("share", range(4))
 def test_cached_calls(share: int) -> None:
@@ -102,6 +103,7 @@ def scalar_slots() -> list[Any]:
     return list(found.values())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_tensors_where_numbers_stand() -> None:
     """A 0-d tensor for each scalar argument: a call is not taken for one with another number in it."""
@@ -122,6 +124,7 @@ def test_tensors_where_numbers_stand() -> None:
     assert served > 100
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_tensors_given_by_name() -> None:
     """Of each op: tensors by name, with other values and shapes in turn, are not taken for those before."""

@@ -282,6 +282,7 @@ def test_every_context_manager_is_known():
     assert set(context_managers()) | optional == {*MODES, *OTHERS, *optional}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
 @pytest.mark.parametrize("name", MODES)
 def test_modes(name):
@@ -345,6 +346,7 @@ PROGRAMS = {
 
 
 # In a callback of the collector of garbage an interrupt is lost, as Python has it.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name):

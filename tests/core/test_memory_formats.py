@@ -185,6 +185,7 @@ def test_pointwise_ops_keep_the_order_of_a_dense_tensor(layout: Any) -> None:
         assert steps(call(ours)) == steps(call(theirs))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(layouts(), st.integers(2, 3))
 def test_other_devices_keep_the_order(layout: Any, scale: int) -> None:

@@ -101,6 +101,7 @@ def kernels_of():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # deprecated calls are among the samples
 @pytest.mark.parametrize("plugin", kernels_of())
 @pytest.mark.parametrize("start", range(PARTS))

@@ -37,6 +37,7 @@ def differing(record: OpRecord) -> Iterator[str]:
             yield f"{record.op}({sample}): {str(found)[:100]}, by position {str(plain)[:100]}"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_named_arguments_make_no_difference() -> None:
     unset = ("empty", "new_empty")  # hold whatever there was

@@ -83,6 +83,7 @@ def alone(function, *args):
     return function(*args)
 
 
+@pytest.mark.slow
 def test_gradients_of_replays_are_those_of_bodies():
     ops, calls = set(), 0
     for record in RECORDS:
@@ -136,6 +137,7 @@ def written(op, given, which):
         return None, node
 
 
+@pytest.mark.slow
 def test_replays_let_through_the_writes_that_bodies_do():
     calls = 0
     for record in RECORDS:

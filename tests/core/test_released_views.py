@@ -80,6 +80,7 @@ def kernels_of():
     return [None, *names] if len(names) > 1 else [None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plugin", kernels_of())
 @pytest.mark.parametrize("start", range(PARTS))
 def test_views_are_of_arguments(start, plugin):

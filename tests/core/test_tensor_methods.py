@@ -58,6 +58,7 @@ def listed() -> dict[str, str]:
     return {n.targets[0].id: ast.unparse(n.value) for n in ops}
 
 
+@pytest.mark.slow
 def test_the_list_and_the_registry_agree():
     known, wanted = listed(), expected()
     missing = [

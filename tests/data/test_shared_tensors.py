@@ -136,6 +136,7 @@ def test_the_standard_module_is_there():
         mp.set_sharing_strategy("file_system")
 
 
+@pytest.mark.slow
 def test_spawn(context):
     tensor = tp.zeros(3)
     assert mp.spawn(here.fill_numbered, (tensor,), nprocs=3, start_method=context) is None or (

@@ -44,6 +44,7 @@ def gone(pid):
 # --- the same batches as in one process ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("context", "shuffle"),
     [("fork", False), ("fork", True), ("spawn", True), ("forkserver", True)],
@@ -62,6 +63,7 @@ def test_the_batches_are_those_of_one_process(context, shuffle):
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.slow
 def test_large_batches_are_in_shared_memory(context):
     loader = DataLoader(
         here.Structured(), batch_size=4, num_workers=1, multiprocessing_context=context
@@ -76,6 +78,7 @@ def test_large_batches_are_in_shared_memory(context):
     batch["image"].add_(1)
 
 
+@pytest.mark.slow
 def test_streams_are_shared_out(context):
     loader = DataLoader(
         here.Count(11), batch_size=2, num_workers=3, multiprocessing_context=context
@@ -140,6 +143,7 @@ def test_every_sort_of_tensor_arrives_as_it_was(tensor):
 # --- what a worker knows ---
 
 
+@pytest.mark.slow
 def test_workers_are_seeded(context):
     def facts(seed, generator=None):
         tp.manual_seed(seed)
@@ -172,6 +176,7 @@ def test_workers_are_seeded(context):
 # --- options ---
 
 
+@pytest.mark.slow
 def test_workers_persist(context):
     loader = DataLoader(
         here.Facts(),
@@ -278,6 +283,7 @@ def test_a_loader_with_workers_can_be_copied_and_pickled():
 # --- failures ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sort", "error"),
     [
@@ -328,6 +334,7 @@ def test_a_batch_that_cannot_be_sent(collate, error):
     assert "shared.py" in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sort", "text"), [("kill", "signal SIGKILL"), ("exit", "exit code 3")])
 def test_a_worker_that_ends(context, sort, text):
     loader = DataLoader(here.Ending(sort), num_workers=2, multiprocessing_context=context)
@@ -337,6 +344,7 @@ def test_a_worker_that_ends(context, sort, text):
     assert list(batches) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("persistent", [False, True])
 def test_a_killed_worker_raises_while_others_wait(context, persistent):
     gate = here.Gate(context)
@@ -369,6 +377,7 @@ def test_all_workers_are_killed_within_an_endless_pass():
 # --- nothing stays behind ---
 
 
+@pytest.mark.slow
 def test_a_broken_off_pass_ends_its_workers(context):
     loader = DataLoader(here.Structured(), num_workers=2, multiprocessing_context=context)
     for _ in loader:
@@ -379,6 +388,7 @@ def test_a_broken_off_pass_ends_its_workers(context):
     assert all(gone(pid) for pid in pids)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LINUX, reason="counts what /proc shows")
 def test_no_file_stays_open():
     def open_files():
@@ -449,6 +459,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", ["pass", "sys.exit(0)", "input()"])
 def test_no_worker_outlives_the_main_process(tmp_path, context, then):
     program = tmp_path / "program.py"

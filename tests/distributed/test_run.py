@@ -30,6 +30,7 @@ def program(tmp_path, text):
     return path
 
 
+@pytest.mark.slow
 def test_each_process_finds_its_place_as_torchrun_sets_it(tmp_path):
     path = program(
         tmp_path,
@@ -47,6 +48,7 @@ def test_each_process_finds_its_place_as_torchrun_sets_it(tmp_path):
     assert sorted(done.stderr.splitlines()) == ["[rank0]: two lines", "[rank1]: two lines"]
 
 
+@pytest.mark.slow
 def test_a_failure_ends_all_and_its_traceback_comes_first(tmp_path):
     path = program(
         tmp_path,

@@ -59,6 +59,7 @@ def drawn(rng, kind):
     return rng.choice(choices)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 @pytest.mark.parametrize("kind", KINDS)
 def test_programs_that_are_drawn(kind, tmp_path):

@@ -77,6 +77,7 @@ def test_same_seed_same_network(digits):
         assert tp.equal(weights, other.state_dict()[name]), name
 
 
+@pytest.mark.slow
 def test_checkpoint_in_a_new_process(trained, digits, tmp_path, capfd):
     model, *_ = trained
     right = example.count_right(model, digits)
@@ -94,6 +95,7 @@ def test_checkpoint_with_another_score_is_noticed(trained, tmp_path, capsys):
     assert "but -1 when it was saved" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [0, 3])
 def test_picture(wrong, tmp_path, digits):
     images = digits.test_images.cpu().numpy()
