@@ -75,6 +75,7 @@ def compare(record):
     return compared, refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", range(SHARES if FUZZ else 1))
 def test_samples(share):
     found = {record.op: compare(record) for record in RECORDS[share::SHARES]}
@@ -149,6 +150,7 @@ def compare_compiled(record):
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS if FUZZ else 1))
 def test_compiled_samples(part):
     found = [compare_compiled(record) for record in RECORDS[part::PARTS]]

@@ -92,6 +92,7 @@ def compare(record, transform):
     return compared, compiled.explain().calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_samples(transform, part):

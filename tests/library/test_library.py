@@ -385,6 +385,7 @@ def test_vmap(lib, space):
     np.testing.assert_allclose(lib.vmap(op, 1, 1)(x).numpy(), np.sin(x.numpy()))
 
 
+@pytest.mark.slow
 def test_opcheck(lib, space):
     op = numpy_sin(lib, space)
     x = lib.rand(3, requires_grad=True)

@@ -107,6 +107,7 @@ def test_writes_through_deep_views():
     assert view.tolist() == base.tolist() == [1.0, 3.0, 3.0]
 
 
+@pytest.mark.slow
 def test_a_chain_of_writes_in_place():
     x = tp.ones(2, requires_grad=True)
     y = x * 1
@@ -119,6 +120,7 @@ def test_a_chain_of_writes_in_place():
     assert reference() is None
 
 
+@pytest.mark.slow
 def test_a_chain_of_functions():
     class Same(Function):
         @staticmethod
@@ -144,6 +146,7 @@ def test_a_chain_of_functions():
         assert reference() is None
 
 
+@pytest.mark.slow
 def test_a_wide_graph():
     """Many nodes over one leaf, and many over one node."""
     x = tp.ones(1, requires_grad=True)

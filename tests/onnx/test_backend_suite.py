@@ -13,6 +13,7 @@ MODULES = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES.split())
 def test_operators(module):
     before = {case.name for case in backend_suite.node_cases([])}

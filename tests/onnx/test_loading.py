@@ -329,6 +329,7 @@ def test_without_the_package(tmp_path):
     assert "pip install 'tensorplug[onnx]'" in result.stdout
 
 
+@pytest.mark.slow
 def test_programs_written_for_torch(tmp_path):
     pytest.importorskip("onnxruntime")
     (tmp_path / "program.py").write_text(
@@ -368,6 +369,7 @@ def test_the_package_is_found_from_the_root_of_the_repository(request):
     assert result.stdout.startswith(onnx.__version__), result.stderr
 
 
+@pytest.mark.slow
 def test_the_package_is_not_imported_before_a_file_is_read(tmp_path):
     result = run(
         "import sys, tensorplug as tp; tp.onnx; tp.onnx.supported_operators(); print('onnx' in sys.modules)",

@@ -67,6 +67,7 @@ CASES = [(name, False) for name in MODELS] + [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "dynamo"), CASES)
 def test_values_and_gradients(name, dynamo, tmp_path):
     if dynamo:

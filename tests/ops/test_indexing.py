@@ -233,6 +233,7 @@ def as_key(L, key):
     return tuple([L.tensor(k.tolist()) if isinstance(k, np.ndarray) else k for k in key])
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(shapes_and_keys())
 def test_any_key(case):

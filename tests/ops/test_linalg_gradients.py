@@ -86,6 +86,7 @@ def test_square(name: str, dtype: Any, batch: tuple[int, ...]) -> None:
         assert gradgradcheck(SQUARE[name], (A,), atol=1e-4, check_fwd_over_rev=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", RECTANGULAR)
 @pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 3)], ids=str)

@@ -109,12 +109,14 @@ def metadata(wheel: Path, name: str) -> str:
         return archive.read(path).decode()
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_each_file_once(built):
     files = [path for path in files_in_wheel(built.wheel) if ".dist-info/" not in path]
     python = [path for path in files if PurePosixPath(path).suffix not in COMPILED]
     assert sorted(python) == sorted(source_files(built.sources))
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_licence(built):
     assert metadata(built.wheel, "licenses/LICENSE") == (ROOT / "LICENSE").read_text("utf-8")
 

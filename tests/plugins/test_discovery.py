@@ -15,6 +15,7 @@ from tensorplug.plugin import DeviceNotAvailableError
 from .conftest import FakeEntryPoint, Plugin, failing, toy_plugin
 
 
+@pytest.mark.slow
 def test_importing_tensorplug_loads_no_plugin():
     script = (
         "import sys, tensorplug\n"

@@ -177,6 +177,7 @@ def run_threads(*targets):
         raise errors[0]
 
 
+@pytest.mark.slow
 def test_plugins_may_come_and_go_while_others_compute(registry):
     """Each result is that of one kernel or the other, never of a wrong op or of none."""
     done = threading.Event()
@@ -226,6 +227,7 @@ def test_many_threads_meet_a_device_at_once(registry, toy):
     assert lengths == {len(keys.ops)}
 
 
+@pytest.mark.slow
 def test_two_threads_that_register_and_resolve_do_not_lock_each_other(registry, toy):
     """The registry, the loader and the tables are changed under one lock, in whatever order."""
 

@@ -35,6 +35,7 @@ def run(folder, script):
     return set(done.stdout.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", USES)
 def test_none_is_imported(folder, use):
     assert run(folder, USES[use]) == set()
@@ -45,6 +46,7 @@ def test_a_device_imports_its_own_package(folder):
     assert run(folder, script) == {"tensorplug_manydev4"}
 
 
+@pytest.mark.slow
 def test_an_op_of_an_extension_imports_extensions_alone(folder):
     script = "import tensorplug as tp; assert tp.explain('manyext3.twice').way == 'decomposition'"
     loaded = run(folder, script)
@@ -52,6 +54,7 @@ def test_an_op_of_an_extension_imports_extensions_alone(folder):
     assert not any("manydev" in name for name in loaded)
 
 
+@pytest.mark.slow
 def test_all_can_be_used(folder):
     script = (
         "import tensorplug as tp; tp.plugins.load_all(); assert not tp.plugins.quarantined(); "

@@ -246,6 +246,7 @@ def _callable_ops():
                 yield op, call
 
 
+@pytest.mark.slow
 def test_a_kernel_for_any_op_serves_training(stranger):
     """Of all ops with samples, but views and random ones; with all others replaced at the same time."""
     expected = {}

@@ -25,12 +25,14 @@ def ran(name, *given):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_calls():
     count, differ = ran("differing_calls.py")
     assert count > 1700
     assert not set(differ) - KNOWN
 
 
+@pytest.mark.slow
 def test_random_calls():
     seeds = range(max(1, int(os.environ.get("TENSORPLUG_FUZZ", "0")) // 500))
     counts, differ = ran("random_calls.py", *map(str, seeds))

@@ -266,6 +266,7 @@ def test_names_that_run_code_are_not_suggested():
     assert names == sorted([f"{os.system.__module__}.system", f"{__name__}.Color"])
 
 
+@pytest.mark.slow
 def test_opting_in_for_a_program_that_cannot_be_changed(tmp_path):
     torch.save([Called("x")], tmp_path / "f")
     code = (
