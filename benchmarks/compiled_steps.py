@@ -83,10 +83,11 @@ def measure(name: str, full: bool, rounds: int) -> tuple[float, float, float, st
     return median(times[0]), median(times[1]), apart, how
 
 
-def shares(name: str, full: bool, seconds: float, steps: int = 3) -> tuple[float, float]:
+def shares(name: str, full: bool, seconds: float) -> tuple[float, float]:
     """Return the shares of products and of the optimizer's kernel in an eager step of these seconds."""
     step = stepper(name, full, compiled=False)
-    for _ in range(3):
+    steps = max(5, round(0.3 / seconds))
+    for _ in range(5):
         step()
     with tp.profiler.profile() as profile:
         for _ in range(steps):
