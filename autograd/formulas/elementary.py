@@ -66,6 +66,7 @@ DERIVATIVES = [
     derivative("ceil", input=zero),
     derivative("floor", input=zero),
     derivative("rint", input=zero),
+    derivative("round", input=zero),
     derivative("trunc", input=zero),
 ]
 

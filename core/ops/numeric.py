@@ -435,7 +435,13 @@ def gcd(input: Tensor, other: Tensor) -> Spec:
     return elementwise("gcd", input, other, without=(BOOL, FLOATING, COMPLEX))
 
 
-@composite(inplace=True)
+def _canonical_lcm(input: Any, other: Any) -> tuple[Any, ...]:
+    check_tensor(input, "lcm")
+    check_tensor(other, "lcm", "other")
+    return elementwise("lcm", input, other, without=(BOOL, FLOATING, COMPLEX)).values
+
+
+@composite(rule=_canonical_lcm, elementwise=True, inplace=True)
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """Return the least common multiple of integers; where either is 0 it is 0.
 
@@ -445,9 +451,8 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     >>> tp.lcm(tp.tensor([4, 0]), tp.tensor([6, 5]))
     tensor([12,  0])
     """
-    first, second = elementwise("lcm", input, other, without=(BOOL, FLOATING, COMPLEX)).values
-    divisor = gcd(first, second)
-    return mul(floor_divide(abs(first), where(eq(divisor, 0), 1, divisor)), abs(second))
+    divisor = gcd(input, other)
+    return mul(floor_divide(abs(input), where(eq(divisor, 0), 1, divisor)), abs(other))
 
 
 exact_out(heaviside, nan_to_num)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
+import numpy as np
 import pytest
 
 import tensorplug as tp
+from tensorplug.autograd import forward_ad
 
 
 def test_rounding_goes_to_even() -> None:
@@ -13,3 +18,42 @@ def test_rounding_goes_to_even() -> None:
     assert tp.round(tp.tensor([15.0, 25.0]), decimals=-1).tolist() == [20.0, 20.0]
     with pytest.raises(NotImplementedError):
         tp.round(tp.tensor([15]), decimals=-1)
+
+
+@pytest.mark.parametrize("decimals", [-2, -1, 0, 1, 3])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_rounding_to_decimals(dtype: str, decimals: int) -> None:
+    """Scaled by the power of ten and back in the dtype, in float32 of half precision."""
+    numbers = np.random.default_rng(0).uniform(-9000, 9000, 1000)
+    numbers[:6] = [math.inf, -math.inf, math.nan, 0.0, -0.0, 25.0]
+    x = tp.tensor(numbers.tolist(), dtype=getattr(tp, dtype))
+    wide: Any = x.double().numpy() if dtype == "float64" else x.float().numpy()
+    scale = wide.dtype.type(10.0 ** abs(decimals))
+    scaled = np.rint(wide * scale) / scale if decimals > 0 else np.rint(wide / scale) * scale
+    expected = tp.from_numpy(scaled).to(x.dtype).double().numpy()
+    for given, of in ((x, slice(None)), (x[::3], slice(None, None, 3))):
+        np.testing.assert_array_equal(
+            tp.round(given, decimals=decimals).double().numpy(), expected[of]
+        )
+        written = given.clone().round_(decimals=decimals)
+        np.testing.assert_array_equal(written.double().numpy(), expected[of])
+
+
+def test_derivatives_of_rounding_to_decimals_are_zero() -> None:
+    x = tp.tensor([1.26, -3.14, 250.0], requires_grad=True)
+    for decimals in (0, 1, -2):
+
+        def function(x: Any, decimals: int = decimals) -> Any:
+            return tp.round(x, decimals=decimals)
+
+        (slope,) = tp.autograd.grad(function(x).sum(), x, create_graph=True)
+        assert slope.tolist() == [0.0, 0.0, 0.0]
+        (second,) = tp.autograd.grad((slope * x).sum(), x)
+        assert second.tolist() == [0.0, 0.0, 0.0]
+        batched = tp.func.vmap(function)(x.detach().reshape(3, 1))
+        assert batched[:, 0].equal(function(x.detach()))
+        assert tp.func.vmap(tp.func.grad(function))(x.detach()).tolist() == [0.0, 0.0, 0.0]
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(x.detach(), tp.ones(3))
+            tangent = forward_ad.unpack_dual(function(dual)).tangent
+            assert tangent is None or tangent.tolist() == [0.0, 0.0, 0.0]

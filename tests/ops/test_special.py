@@ -74,6 +74,23 @@ def test_double_is_exact_to_its_last_bits_far_out(name: str) -> None:
     assert (off <= 16 * np.spacing(np.abs(expected)) + 1e-18).all()
 
 
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64])
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc", "zeta"])
+def test_pairs_at_the_ends(name: str, dtype: tp.DType) -> None:
+    """What zeros, infinities, NaN and negative numbers make of each other is as in SciPy."""
+    ends = [0.0, -0.0, 1.0, -1.0, -0.5, -2.5, 0.5, 2.0, 3.0, 40.0, 1e-30, math.inf, math.nan]
+    if name != "zeta":
+        ends += [200.0, 220.0, 1e10, 1e35, -math.inf]
+    a, b = [given.ravel() for given in np.meshgrid(ends, ends)]
+    with np.errstate(all="ignore"):
+        expected = getattr(special, name)(a, b)
+        expected = expected.astype(np.float32 if dtype is tp.float32 else np.float64)
+    first, second = tp.tensor(a.tolist(), dtype=dtype), tp.tensor(b.tolist(), dtype=dtype)
+    found = getattr(functions, name)(first, second).numpy()
+    tiny = 1e-45 if dtype is tp.float32 else 1e-300
+    np.testing.assert_allclose(found, expected, 1e-6 if dtype is tp.float32 else 1e-12, tiny)
+
+
 def test_reflection_of_trigamma() -> None:
     x = np.array([-3.7, -0.5, 0.1, 0.49, 0.5, 0.51, 4.0])
     k = np.arange(400_000)[:, None]

@@ -1,4 +1,4 @@
-"""Bessel's and Airy's functions of float, and orthogonal polynomials, against SciPy's of double."""
+"""Bessel's, Airy's and zeta functions of float, incomplete gamma functions, and orthogonal polynomials."""
 
 from __future__ import annotations
 
@@ -70,6 +70,59 @@ def test_spherical_bessel_function(dtype: Any) -> None:
     most = 4 * np.finfo(dtype).eps
     expected = special.spherical_jn(0, np.abs(x.astype(np.float64)))
     np.testing.assert_allclose(found, expected, most, most)
+
+
+def gamma_pairs(count: int) -> dict[str, Any]:
+    generator = np.random.default_rng(0)
+    a = 10.0 ** generator.uniform(-3, 2.3, count)
+    return {
+        "small": generator.uniform(0, 1, (2, count)),
+        "middle": generator.uniform(0, 20, (2, count)),
+        "large": generator.uniform(0, 150, (2, count)),
+        "any": 10.0 ** generator.uniform(-8, 3, (2, count)),
+        "near each other": np.stack([a, a * generator.uniform(0.7, 1.4, count)]),
+        "of a small order": 10.0 ** generator.uniform([[-6], [-0.5]], [[0.3], [0.6]], (2, count)),
+    }
+
+
+@pytest.mark.parametrize("which", gamma_pairs(1))
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
+def test_incomplete_gamma_functions_of_float(name: str, which: str) -> None:
+    a, x = gamma_pairs(5000)[which].astype(np.float32)
+    expected = getattr(special, name)(a.astype(np.float64), x.astype(np.float64))
+    for b, y, of in ((a, x, slice(None)), (a[::-3], x[::-3], slice(None, None, -3))):
+        error = np.abs(Function(name).of_two(b, y) - expected[of])
+        assert np.max(error - expected[of] * 1.01 * UNIT) <= np.spacing(np.float32(0))
+
+
+@pytest.mark.parametrize("which", gamma_pairs(1))
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
+def test_incomplete_gamma_functions_of_double(name: str, which: str) -> None:
+    """The logarithm of a value, as of all exponentials, multiplies the rounding of its argument."""
+    mpmath = pytest.importorskip("mpmath")
+    a, x = gamma_pairs(100)[which]
+    found = Function(name).of_two(a, x)
+    with mpmath.workdps(40):
+        for order, at, value in zip(a, x, found, strict=True):
+            order, at = mpmath.mpf(float(order)), mpmath.mpf(float(at))
+            ends = (0, at) if name == "gammainc" else (at, mpmath.inf)
+            exact = mpmath.gammainc(order, *ends, regularized=True)
+            if exact > 1e-290:
+                most = (50 - 2 * mpmath.log(exact)) * np.finfo(float).eps
+                assert abs(mpmath.mpf(float(value)) / exact - 1) < most
+
+
+def test_zeta() -> None:
+    generator = np.random.default_rng(0)
+    order = np.concatenate([1 + 10.0 ** generator.uniform(-6, 3, 5000), np.arange(2.0, 152)])
+    order = order.astype(np.float32)
+    ranges = [10.0 ** generator.uniform(low, high, 5150) for low, high in ((-6, 0), (0, 2), (2, 9))]
+    for q in (*ranges, generator.uniform(-40, 0, 5150)):
+        q = q.astype(np.float32)
+        with np.errstate(all="ignore"):
+            expected = special.zeta(order.astype(np.float64), q.astype(np.float64))
+            expected = expected.astype(np.float32)
+        np.testing.assert_allclose(Function("zeta").of_two(order, q), expected, 2 * UNIT, 1e-45)
 
 
 @pytest.mark.parametrize("name", ["j0", "j1", "y0", "y1", "k0", "k0e", "k1", "k1e", "airy"])

@@ -84,7 +84,7 @@ def rint(input: Tensor) -> Spec:
     return elementwise("round", input, without=_NOT_REAL)
 
 
-@composite(inplace=True)
+@composite(elementwise=True, inplace=True)
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """Return each element rounded to `decimals` decimals, half to even.
 

@@ -19,6 +19,7 @@ cdef extern from "c/special_functions.h":
         TP_SPECIAL_FUNCTIONS
     ctypedef struct tp_special_function:
         const char *name
+        int asks
         tp_loop loops[10]
     ctypedef struct tp_specials:
         tp_special_function of[1]
@@ -116,12 +117,14 @@ cdef class Function:
     cdef tp_loop loops[10]
     cdef double parameters[4]
     cdef str name
+    cdef bint asks
 
     def __init__(self, str name):
         cdef int number = _NUMBERS.get(name, -1), k
         memset(self.loops, 0, sizeof(self.loops))
         memset(self.parameters, 0, sizeof(self.parameters))
         self.name = name
+        self.asks = number >= 0 and kernels.of[number].asks
         if number >= 0:
             for k in range(TP_TYPES):
                 self.loops[k] = kernels.of[number].loops[k]
@@ -143,7 +146,9 @@ cdef class Function:
             f32, f64 = two_f32, two_f64
         if self.loops[TP_F32] == NULL:
             self.loops[TP_F32] = f32
-        self.loops[TP_F64] = f64
+        if self.loops[TP_F64] == NULL:
+            self.loops[TP_F64] = f64
+        self.asks = False
 
     def of_one(self, input):
         """Return the function's values."""
@@ -172,7 +177,7 @@ cdef class Function:
     def of_two(self, input, other):
         """Return the function's values at pairs, which broadcast; one may be a number."""
         cdef int number = type_of(input if isinstance(input, numpy.ndarray) else other)
-        if self.loops[number] == NULL:
+        if self.asks or self.loops[number] == NULL:
             self.find()
         if not (np.PyArray_CheckExact(input) and type_of(<np.ndarray> input) == number):
             input = numpy.asarray(input, descriptors[number])

@@ -110,6 +110,7 @@ HALF_LOOP(pow_BF16, 2, BF16, pow_F32, TO_HALF)
 
 BINARY_FLOAT(atan2, m_atan2_F32(x, y), m_atan2_F64(x, y))
 #include "division.h"
+#include "numeric_divisors.h"
 
 #define BITWISE(name, operator)                                                                        \
     INTEGER_BINARY(name, x operator y) BINARY_LOOP(name##_BOOL, uint8_t, uint8_t, (x operator y) & 1)
@@ -393,7 +394,7 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(eq, REAL(eq), TRUE_BYTES(eq)), B(ne, REAL(ne), TRUE_BYTES(ne)), B(lt, REAL(lt)), B(le, REAL(le)),
         B(gt, REAL(gt)), B(ge, REAL(ge)), B(copysign, FLOATING(copysign)), B(nextafter, ENTRY(nextafter, F32), ENTRY(nextafter, F64)), B(pow, REAL(pow)),
         B(atan2, FLOATING(atan2)), B(fmod, REAL(fmod)), B(remainder, REAL(remainder)),
-        B(floor_divide, REAL(floor_divide)),
+        B(floor_divide, REAL(floor_divide)), B(gcd, INTEGRAL(gcd)), B(lcm, INTEGRAL(lcm)),
         B(bitwise_and, INTEGRAL(bitwise_and), ENTRY(bitwise_and, BOOL)),
         B(bitwise_or, INTEGRAL(bitwise_or), ENTRY(bitwise_or, BOOL)),
         B(bitwise_xor, INTEGRAL(bitwise_xor), ENTRY(bitwise_xor, BOOL)),

@@ -11,7 +11,7 @@ typedef void (*tp_loop)(char *const *args, const ptrdiff_t *strides, ptrdiff_t n
 #define TP_BINARY(X)                                                                                   \
     X(add, 32) X(sub, 32) X(mul, 32) X(true_divide, 32) X(maximum, 32) X(minimum, 32)                  \
     X(clamp_min, 32) X(clamp_max, 32) X(eq, 32) X(ne, 32) X(lt, 32) X(le, 32) X(gt, 32) X(ge, 32)      \
-    X(copysign, 32) X(nextafter, 32) X(pow, 8) X(atan2, 16) X(fmod, 16) X(remainder, 16) X(floor_divide, 16)              \
+    X(copysign, 32) X(nextafter, 32) X(pow, 8) X(atan2, 16) X(fmod, 16) X(remainder, 16) X(floor_divide, 16) X(gcd, 4) X(lcm, 4) \
     X(bitwise_and, 32) X(bitwise_or, 32) X(bitwise_xor, 32)                                            \
     X(bitwise_left_shift, 32) X(bitwise_right_shift, 32)                                               \
     X(relu_gradient, 32) X(sigmoid_backward, 32) X(tanh_backward, 32) X(silu_gradient, 16)              \

@@ -76,6 +76,9 @@
     FUSED_3(name, expression) LINKS(name, LINK_OF_THREE, expression(F32, float), expression(F64, double))
 
 #define FRAC(S, T) (x - C_##S(trunc)(x))
+/* A power of ten, and whether it is that of decimals rather than of tens. */
+#define ROUND(S, T)                                                                                    \
+    (p[1] != 0 ? C_##S(rint)(x * P(0, T)) / P(0, T) : C_##S(rint)(x / P(0, T)) * P(0, T))
 /* nan, then what replaces the infinities */
 #define REPLACED(S, T)                                                                                 \
     INLINE T replaced_##S(T x, T nan, T high, T low) {                                                 \
@@ -170,6 +173,7 @@ INLINE double hypot_of_F64(double x, double y) { return m_hypot_F64(x, y); }
 #define HUBER_GRADIENT(S, T) (BELOW(P(0, T), ABOVE(-P(0, T), x - y)) * (z * P(1, T)))
 
 LINKED_1(frac, FRAC)
+LINKED_1(round, ROUND)
 LINKED_1(nan_to_num, NAN_TO_NUM)
 LINKED_1(clamp_numbers, CLAMP_NUMBERS)
 FUSED_1(logit, LOGIT)
@@ -225,7 +229,7 @@ TP_INTEGERS(WHOLE_BOUNDS)
 const tp_fused LEVEL(tp_fused_table) = {.loops = {TP_FUSED(ENTRIES) TP_INTEGERS(WHOLE_ENTRY)}};
 
 const tp_links LEVEL(tp_fused_links) = {{
-    LINKED(frac) LINKED(nan_to_num) LINKED(clamp_numbers) LINKED(softshrink) LINKED(hardshrink)
+    LINKED(frac) LINKED(round) LINKED(nan_to_num) LINKED(clamp_numbers) LINKED(softshrink) LINKED(hardshrink)
     LINKED(add_scaled) LINKED(prelu) LINKED(smooth_l1) LINKED(huber) LINKED(lerp)
     LINKED(shrink_gradient) LINKED(gated) LINKED(clamp_gradient) LINKED(lerp_tensor)
     LINKED(huber_gradient) LINKED(addcmul) LINKED(addcdiv) LINKED(clamp_tensors)

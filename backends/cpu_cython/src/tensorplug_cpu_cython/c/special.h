@@ -155,10 +155,8 @@ INLINE float m_lgamma_F32(float number) {
 }
 
 /* The same to the precision of double: longer polynomials, by interpolation at Chebyshev's points, of relative error
-   2^-54, and logarithms of double. */
-INLINE double m_lgamma_F64(double x) {
-    double a = fabs(x), l = m_log_F64(a);
-    double u = a < 1.0 ? a - 1.0 : a - 2.0;
+   2^-54, and logarithms of double. First lgamma(u + 2) / (u (u + 1)) of |u| <= 1. */
+INLINE double near_lgamma_F64(double u) {
     double q = 0x1.95a1a3aa9df99p-30;
     q = q * u + -0x1.a283564541250p-29;
     q = q * u + -0x1.f88206a4a8bbbp-29;
@@ -185,9 +183,10 @@ INLINE double m_lgamma_F64(double x) {
     q = q * u + -0x1.95ce223a97d37p-7;
     q = q * u + 0x1.0e0c9df293546p-5;
     q = q * u + -0x1.9ae6509ea10b4p-4;
-    q = q * u + 0x1.b0ee6072093cep-2;
-    double near = q * u * (u + 1.0);
-    near = a < 1.0 ? near - l : near + 0.0; /* of 1 not -0 */
+    return q * u + 0x1.b0ee6072093cep-2;
+}
+/* What Stirling's formula leaves, a >= 3. */
+INLINE double stirling_rest_F64(double a) {
     double v = 1.0 / a, z = v * v;
     double s = -0x1.42593c7e1f9dbp+0;
     s = s * z + 0x1.0953f9f7b3684p+0;
@@ -201,7 +200,14 @@ INLINE double m_lgamma_F64(double x) {
     s = s * z + 0x1.a01a01781724cp-11;
     s = s * z + -0x1.6c16c16c10e31p-9;
     s = s * z + 0x1.5555555555555p-4;
-    double y = (a - 0.5) * l - a + (0x1.d67f1c864beb5p-1 + v * s);
+    return v * s;
+}
+INLINE double m_lgamma_F64(double x) {
+    double a = fabs(x), l = m_log_F64(a);
+    double u = a < 1.0 ? a - 1.0 : a - 2.0;
+    double near = near_lgamma_F64(u) * u * (u + 1.0);
+    near = a < 1.0 ? near - l : near + 0.0; /* of 1 not -0 */
+    double y = (a - 0.5) * l - a + (0x1.d67f1c864beb5p-1 + stirling_rest_F64(a));
     y = a < 3.0 ? near : y;
     double r = a - rint(a);
     double sine = fabs(r) * sine_of_half_turns_F64(r * r);

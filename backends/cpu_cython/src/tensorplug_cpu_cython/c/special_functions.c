@@ -123,6 +123,10 @@ ENDS(F64, double)
 POLYNOMIALS(F32, float)
 POLYNOMIALS(F64, double)
 
-#define OF_FLOAT(name) {#name, {[TP_F32] = name##_F32}},
-#define OF_BOTH(name) {#name, {[TP_F32] = name##_F32, [TP_F64] = name##_F64}},
-const tp_specials LEVEL(tp_special_table) = {{TP_SPECIAL_OF_FLOAT(OF_FLOAT) TP_SPECIAL(OF_BOTH)}};
+#include "special_gamma.h"
+
+#define OF_FLOAT(name) {#name, 0, {[TP_F32] = name##_F32}},
+#define OF_BOTH(name) {#name, 0, {[TP_F32] = name##_F32, [TP_F64] = name##_F64}},
+#define ASKING(name) {#name, 1, {[TP_F32] = name##_F32, [TP_F64] = name##_F64}},
+const tp_specials LEVEL(tp_special_table) = {
+    {TP_SPECIAL_OF_FLOAT(OF_FLOAT) TP_SPECIAL(OF_BOTH) TP_SPECIAL_ASKING(ASKING)}};

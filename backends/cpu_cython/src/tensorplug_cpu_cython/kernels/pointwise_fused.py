@@ -10,6 +10,7 @@ import numpy as np
 from tensorplug.plugin import KernelTable, dtype_named
 
 from .._dtypes import FLOATS, NATIVES, NUMBERED, SINGLE_AND_DOUBLE
+from ..pointwise import Unary
 from ..pointwise_fused import Fused
 from ..pointwise_regions import with_loop
 
@@ -40,6 +41,7 @@ def build(table: KernelTable) -> None:
     within, between = Fused("clamp_numbers").call, Fused("clamp_tensors").call
     slope = Fused("clamp_gradient").call
     replaced = Fused("nan_to_num").call
+    whole, decimal = Unary("rint"), Fused("round")
     logit_of, logit_slope = Fused("logit").call, Fused("logit_gradient").call
 
     @table.kernel("add_scaled", dtypes=FLOATS, out=True)
@@ -94,6 +96,19 @@ def build(table: KernelTable) -> None:
         )
         return replaced((input,), numbers, out)
 
+    @table.kernel("round", dtypes=FLOATS, out=True)
+    def round_to(input: Any, decimals: int, out: Any = None) -> Any:
+        if decimals == 0:
+            return whole.call(input, out)
+        return decimal.call((input,), _power_of_ten(decimals), out)
+
+    with_loop(
+        round_to,
+        lambda input, decimals: (
+            (decimal, (input,), _power_of_ten(decimals)) if decimals else (whole, (input,), ())
+        ),
+    )
+
     loops = {name: Fused(name) for name in ("add_scaled", "lerp", "lerp_tensor", "clamp_numbers")}
     with_loop(
         add_scaled, lambda input, other, alpha: (loops["add_scaled"], (input, other), (alpha,))
@@ -124,6 +139,11 @@ def build(table: KernelTable) -> None:
     @table.kernel("logit_backward", dtypes=FLOATS)
     def logit_gradient(g: Any, input: Any, eps: float | None) -> Any:
         return logit_slope((g, input), _ENDLESS if eps is None else (eps, 1 - eps))
+
+
+def _power_of_ten(decimals: int) -> tuple[float, bool]:
+    """Return by what is scaled, and whether by multiplication."""
+    return 10.0 ** abs(decimals), decimals > 0
 
 
 def _weight(weight: Any) -> tuple[float, bool]:

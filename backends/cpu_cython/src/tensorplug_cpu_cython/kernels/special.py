@@ -31,6 +31,8 @@ def build(table: KernelTable) -> None:
         table.add(op, special.Function(name).of_one, dtypes=SINGLE_AND_DOUBLE)
     for op, name in _OF_TWO.items():
         table.add(op, special.Function(name).of_two, dtypes=SINGLE_AND_DOUBLE)
+    # Of double the errors of its powers would be larger than SciPy's.
+    table.add("special_zeta", special.Function("zeta").of_two, dtypes=SINGLE_AND_DOUBLE[:1])
     functions = {name: special.Function(own).of_one for name, own in _BESSEL.items()}
     bessel_below = below("bessel")
 
