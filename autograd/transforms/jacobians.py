@@ -181,13 +181,12 @@ def _columns(
         _, tangent, *aux = jvp(func, inputs, vectors, has_aux=has_aux)
         leaves, spec = tree_flatten(tangent)
         _check_real(leaves, "jacfwd", "outputs")
-        kept[:] = [spec, aux]
-        return tuple(leaves), (aux[0] if has_aux else ())
+        beside, beside_spec = tree_flatten(aux[0] if has_aux else ())
+        kept[:] = [spec, beside, beside_spec]
+        return tuple(leaves), [leaf for leaf in beside if isinstance(leaf, Tensor)]
 
-    found, aux = vmap(column, out_dims=(0, 0 if has_aux else None), randomness=randomness)(
-        *directions
-    )
-    out_spec = kept[0]
+    found, batched = vmap(column, randomness=randomness)(*directions)
+    out_spec, beside, beside_spec = kept
     blocks = []
     for value in found:
         shape = value._shape[1:]
@@ -201,9 +200,10 @@ def _columns(
             )
             row.append(part.reshape((*shape, *point._shape)))
         blocks.append(row)
-    if has_aux:
-        aux = tree_map(lambda leaf: leaf[0], aux)
-    return blocks, out_spec, aux
+    # Tensors beside the value are the same in each column, what else is there is as the function made it.
+    tensors = iter(batched)
+    aux = [next(tensors)[0] if isinstance(leaf, Tensor) else leaf for leaf in beside]
+    return blocks, out_spec, tree_unflatten(aux, beside_spec)
 
 
 def jacobian_columns(func: Function, points: tuple[Any, ...]) -> tuple[bool, list[list[Any]]]:

@@ -331,3 +331,15 @@ def test_ensembles():
     ):
         with pytest.raises(RuntimeError, match=match):
             tp.func.stack_module_state(given)
+
+
+@pytest.mark.parametrize("transform", ["grad", "jacrev", "jacfwd"])
+def test_what_comes_beside_the_value_need_not_be_a_tensor(transform):
+    def func(x):
+        return (x * x).sum(), {"twice": x * 2, "shape": [x.shape, "text", None]}
+
+    x = tp.tensor([1.0, 2.0])
+    found, aux = getattr(tp.func, transform)(func, has_aux=True)(x)
+    assert found.tolist() == [2.0, 4.0]
+    assert aux["twice"].tolist() == [2.0, 4.0]
+    assert aux["shape"] == [(2,), "text", None]
