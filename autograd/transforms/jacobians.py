@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.ops.creation.ranges import eye
+from tensorplug.core.ops.joining.joining import stack
 from tensorplug.core.tensor.tensor import Tensor
 
 from ..vmap.batched_tensor import moved
@@ -58,7 +59,7 @@ def jacrev(
     has_aux : bool
         Whether `func` returns something beside the value.
     chunk_size : int, optional
-        How many rows to compute at a time; by default all.
+        How many rows to compute at a time; by default all. One at a time is computed without ``vmap``.
 
     Returns
     -------
@@ -102,7 +103,13 @@ def jacrev(
                 seeds[number] = vector
                 return back(tree_unflatten(seeds, out_spec))[0]
 
-            found = vmap(row, chunk_size=chunk_size)(_basis(result))
+            if chunk_size == 1:  # without a batch: functions that have no rule for one work as well
+                separate = [tree_flatten(row(vector))[0] for vector in _basis(result).unbind()]
+                found = tree_unflatten(
+                    [stack(part) for part in zip(*separate, strict=True)], in_spec
+                )
+            else:
+                found = vmap(row, chunk_size=chunk_size)(_basis(result))
             blocks.append(
                 tree_map(
                     lambda value, shape=result._shape: value.reshape((*shape, *value._shape[1:])),

@@ -400,3 +400,22 @@ def test_rules_of_plugins():
         assert nested.tolist() == tp.arange(24.0).reshape(2, 3, 4).sum(-1).tolist()
     finally:
         plugins.unregister("test_vmap")
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_rule_of_a_function_returns_outputs_and_dimensions(size):
+    class Same(tp.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x.clone()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return x.clone()
+
+    with pytest.raises(RuntimeError, match="to have two returns"):
+        tp.vmap(Same.apply)(tp.ones(size, 3))
