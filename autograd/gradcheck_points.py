@@ -55,7 +55,10 @@ def of_values(
 
 def numbers(tensor: Any) -> list[Any]:
     """Return the elements of a tensor as Python numbers."""
-    return tensor.detach().to(CPU).reshape(-1).tolist()
+    flat = tensor.detach().to(CPU).reshape(-1)
+    if flat._key.intercepts:  # its class tells one element at a time
+        return [element.item() for element in flat]
+    return flat.tolist()
 
 
 def numerical_jacobian(

@@ -10,6 +10,8 @@ from tensorplug.core.contexts import Context, declare, thread
 from tensorplug.core.device.device import META
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.ops.creation.creation_like import ones_like
+from tensorplug.core.ops.joining.joining import stack
 from tensorplug.core.tensor.base import TensorBase, new_tensor
 
 from ..graph.edges import EdgeOutput, GradientEdge, stand_in
@@ -75,6 +77,9 @@ def _root_gradient(output: Any, gradient: Any, number: int, name: str) -> Any:
             raise RuntimeError(
                 f"grad can be implicitly created only for real scalar outputs but got {key.dtype}"
             )
+        if key.intercepts:
+            with layers.gradient_off():
+                return ones_like(root)
         if dispatch_state.layers_active and thread.stack:
             return arithmetic.FILL_NEW.call(root._shape, 1, key.dtype, key.device)
         if root._shape:
@@ -342,5 +347,11 @@ def _batched(
         used[:] = [value is not None for value in found]
         return tuple([value for value in found if value is not None])
 
-    found = iter(vmap(one)(*[g for g in given if g is not None]))
+    batches = [g for g in given if g is not None]
+    if any([tensor._key.intercepts for tensor in (*outputs, *inputs, *batches)]):
+        # Tensors without memory of their own are in no batch: one row after another.
+        rows = [one(*row) for row in zip(*[batch.unbind() for batch in batches], strict=True)]
+        found = iter([stack(column) for column in zip(*rows, strict=True)])
+    else:
+        found = iter(vmap(one)(*batches))
     return tuple([next(found) if is_used else None for is_used in used])

@@ -13,7 +13,7 @@ import threading
 from typing import Any
 
 from tensorplug.core.device import queues
-from tensorplug.core.dispatch import layers, op_registry
+from tensorplug.core.dispatch import layers, op_registry, overrides
 from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.state import dispatch_state
@@ -94,7 +94,7 @@ class BackwardPass:
     ) -> None:
         self.create_graph = create_graph
         self.retain_graph = retain_graph
-        self.raw = not create_graph and not (
+        self.raw = not (create_graph or overrides.recorded) and not (
             dispatch_state.layers_active and (dispatch_state.preferences or layers.active_layers())
         )
         self.targets = targets
@@ -503,7 +503,7 @@ def _own(gradient: Any, leaf: Any, fresh: bool) -> Any:
     """Return a gradient for a leaf to keep: in the order of its memory if that is dense, else in rows."""
     key: DispatchKey = leaf._key
     runtime = key.runtime
-    if gradient._key is not key:
+    if gradient._key is not key or key.intercepts:
         return gradient if fresh else gradient.clone()
     if not runtime.is_contiguous(leaf._array):
         strides = runtime.strides(leaf._array)

@@ -10,6 +10,7 @@ from typing import Any
 from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.overrides import unseen
+from tensorplug.core.dispatch.torch_dispatch import alias
 from tensorplug.core.tensor.base import TRACKED, TensorBase, extra_of, new_tensor
 from tensorplug.core.tensor.shapes import Shape
 
@@ -312,8 +313,11 @@ class OpNode(Node):
 
     def output(self, saved: Any, number: int) -> Any:
         """Return a saved output, the one of that number, as a tensor that this node made."""
-        result = new_tensor(saved._array, saved._key, saved._shape)
-        result._storage = saved._storage
+        if saved._key.intercepts:
+            result = alias(saved)
+        else:
+            result = new_tensor(saved._array, saved._key, saved._shape)
+            result._storage = saved._storage
         if saved._tangents is not None:
             result._tangents = saved._tangents
         if saved._key.dtype.category >= 2:

@@ -7,6 +7,7 @@ from typing import Any
 from tensorplug.core.dispatch.call_cache import CachedCall, ViewPlan, ViewPlans
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.dispatch.torch_dispatch import alias
 from tensorplug.core.errors import DerivativeNotFoundError
 from tensorplug.core.plugins import plugin_label
 from tensorplug.core.tensor.base import (
@@ -180,6 +181,8 @@ def save(
 
 def shared(output: Any) -> Any:
     """Return another tensor over a new result's memory, cut off from the graph: no cycle begins there."""
+    if output._key.intercepts:
+        return alias(output)
     storage = output._storage
     if storage is None:
         storage = output._storage = Storage.__new__(Storage)  # no call of an __init__

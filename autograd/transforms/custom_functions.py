@@ -10,7 +10,7 @@ from ..forward.forward_mode import _innermost, set_tangent, tangent_at
 from ..function import Function, FunctionCtx
 from ..vmap.batched_tensor import BatchLevel, front, is_batched, moved, wrap
 from ..vmap.calls import innermost
-from ..vmap.plugin_rules import placed
+from ..vmap.plugin_rules import placed, two_returns
 from ..vmap.vmap import vmap
 from ..vmap.vmap_rules import VmapInfo
 from . import levels
@@ -61,7 +61,8 @@ def _apply_batched(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         if own:
             info = VmapInfo(level.size, level.randomness)
             in_dims = tree_unflatten(dims, spec)
-            outputs, out_dims = function.vmap(info, in_dims, *tree_unflatten(plain, spec), **kwargs)
+            result = function.vmap(info, in_dims, *tree_unflatten(plain, spec), **kwargs)
+            outputs, out_dims = two_returns(result, function.__name__)
         else:
             made = _generated(function, level, dims, spec)
             outputs, out_dims = made.apply(*plain, **kwargs), 0

@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.ops.creation.ranges import eye
+from tensorplug.core.ops.joining.joining import stack
 from tensorplug.core.tensor.tensor import Tensor
 
 from ..vmap.batched_tensor import moved
@@ -58,7 +59,7 @@ def jacrev(
     has_aux : bool
         Whether `func` returns something beside the value.
     chunk_size : int, optional
-        How many rows to compute at a time; by default all.
+        How many rows to compute at a time; by default all. One at a time is computed without ``vmap``.
 
     Returns
     -------
@@ -102,7 +103,13 @@ def jacrev(
                 seeds[number] = vector
                 return back(tree_unflatten(seeds, out_spec))[0]
 
-            found = vmap(row, chunk_size=chunk_size)(_basis(result))
+            if chunk_size == 1:  # without a batch: functions that have no rule for one work as well
+                separate = [tree_flatten(row(vector))[0] for vector in _basis(result).unbind()]
+                found = tree_unflatten(
+                    [stack(part) for part in zip(*separate, strict=True)], in_spec
+                )
+            else:
+                found = vmap(row, chunk_size=chunk_size)(_basis(result))
             blocks.append(
                 tree_map(
                     lambda value, shape=result._shape: value.reshape((*shape, *value._shape[1:])),
@@ -181,13 +188,12 @@ def _columns(
         _, tangent, *aux = jvp(func, inputs, vectors, has_aux=has_aux)
         leaves, spec = tree_flatten(tangent)
         _check_real(leaves, "jacfwd", "outputs")
-        kept[:] = [spec, aux]
-        return tuple(leaves), (aux[0] if has_aux else ())
+        beside, beside_spec = tree_flatten(aux[0] if has_aux else ())
+        kept[:] = [spec, beside, beside_spec]
+        return tuple(leaves), [leaf for leaf in beside if isinstance(leaf, Tensor)]
 
-    found, aux = vmap(column, out_dims=(0, 0 if has_aux else None), randomness=randomness)(
-        *directions
-    )
-    out_spec = kept[0]
+    found, batched = vmap(column, randomness=randomness)(*directions)
+    out_spec, beside, beside_spec = kept
     blocks = []
     for value in found:
         shape = value._shape[1:]
@@ -201,9 +207,10 @@ def _columns(
             )
             row.append(part.reshape((*shape, *point._shape)))
         blocks.append(row)
-    if has_aux:
-        aux = tree_map(lambda leaf: leaf[0], aux)
-    return blocks, out_spec, aux
+    # Tensors beside the value are the same in each column, what else is there is as the function made it.
+    tensors = iter(batched)
+    aux = [next(tensors)[0] if isinstance(leaf, Tensor) else leaf for leaf in beside]
+    return blocks, out_spec, tree_unflatten(aux, beside_spec)
 
 
 def jacobian_columns(func: Function, points: tuple[Any, ...]) -> tuple[bool, list[list[Any]]]:

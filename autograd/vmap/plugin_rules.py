@@ -25,8 +25,19 @@ def call(rule: VmapRule, op: Op, values: tuple[Any, ...], level: BatchLevel) -> 
         result = rule.function(info, tree_unflatten(dims, spec), *tree_unflatten(plain, spec))
     if result is NotImplemented:
         return result
-    outputs, out_dims = result
-    return placed(outputs, out_dims, level, op.name)
+    return placed(*two_returns(result, op.name), level, op.name)
+
+
+def two_returns(result: Any, name: str) -> tuple[Any, Any]:
+    """Return outputs and their batch dimensions, once a rule returned these two.
+
+    A tensor of two rows would come apart into them.
+    """
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise RuntimeError(
+            f"vmap of {name}: expected its rule to have two returns, (outputs, out_dims), got {result!r}"
+        )
+    return result[0], result[1]
 
 
 def placed(outputs: Any, out_dims: Any, level: BatchLevel, name: str) -> Any:

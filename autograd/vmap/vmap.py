@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from tensorplug.core.device.generator import fork_rng
 from tensorplug.core.ops.joining.joining import cat
 from tensorplug.core.tensor.tensor import Tensor
 
@@ -76,22 +77,12 @@ def vmap(
         parts = []
         for start in range(0, size, chunk_size):
             count = min(chunk_size, size - start)
-            parts.append(
-                _run(
-                    func,
-                    count,
-                    [
-                        _part(leaf, dim, start, count)
-                        for leaf, dim in zip(leaves, dims, strict=True)
-                    ],
-                    dims,
-                    spec,
-                    kwargs,
-                    out_dims,
-                    randomness,
-                    name,
+            part = [_part(leaf, dim, start, count) for leaf, dim in zip(leaves, dims, strict=True)]
+            # What is the same for all samples is so for those of all chunks.
+            with fork_rng(enabled=randomness == "same" and start + count < size):
+                parts.append(
+                    _run(func, count, part, dims, spec, kwargs, out_dims, randomness, name)
                 )
-            )
         return _joined(parts, out_dims)
 
     return mapped

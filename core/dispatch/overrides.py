@@ -28,8 +28,9 @@ NOTHING, MODES, ALL = 0, 1, 2
 # Tensor, put here by its module, which needs this one.
 tensor_class: Any = base.TensorBase
 
-# `tracing`: whether proxies may be among the arguments, which are no tensors.
-declare(modes=(), overrides=ALL, tracing=False)
+# `tracing`: whether proxies may be among the arguments, which are no tensors. `dispatching`: whether classes
+# are asked for their ``__torch_dispatch__``.
+declare(modes=(), overrides=ALL, tracing=False, dispatching=True)
 
 _LEAVES = frozenset({int, float, bool, complex, str, type(None)})
 
@@ -92,6 +93,23 @@ class _Below(Context):
         return {"modes": self.modes}
 
 
+class DisableTorchDispatch(Context, ContextDecorator):
+    """Has calls in a ``with`` block ignore ``__torch_dispatch__`` of classes."""
+
+    __slots__ = ()
+
+    def _changes(self) -> dict[str, Any]:
+        return {"dispatching": False}
+
+
+def disabled_torch_dispatch_impl(
+    func: Any, _types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+) -> Any:
+    """Make a call as if there were no ``__torch_dispatch__``; as that of a class, it has none."""
+    with DisableTorchDispatch():
+        return func(*args, **(kwargs or {}))
+
+
 def disabled_torch_function_impl(
     func: Any, _types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
 ) -> Any:
@@ -125,7 +143,12 @@ classes_dispatch = False
 
 def dispatches(cls: type[Any]) -> bool:
     """Return whether a class takes calls over by ``__torch_dispatch__``."""
-    return getattr(cls, "__torch_dispatch__", None) is not None and not of_another_library(cls)
+    method = getattr(cls, "__torch_dispatch__", None)
+    return (
+        method is not None
+        and method is not disabled_torch_dispatch_impl
+        and not of_another_library(cls)
+    )
 
 
 def overriding(values: Iterable[Any], takes: Callable[[type[Any]], bool] = overrides) -> list[Any]:
@@ -244,7 +267,11 @@ def _takes_over(args: Iterable[Any], kwargs: dict[str, Any] | None) -> bool:
         thread.modes or ((_alive or thread.tracing) and relevant(args, kwargs))
     ):
         return True
-    if classes_dispatch and overriding((*args, *(kwargs or {}).values()), dispatches):
+    if (
+        classes_dispatch
+        and thread.dispatching
+        and overriding((*args, *(kwargs or {}).values()), dispatches)
+    ):
         return True
     settle()
     return False
@@ -283,6 +310,9 @@ dispatch_state.takes_over = _takes_over
 
 _alive: set[weakref.ref[Any]] = set()
 
+#: Whether a call of a tensor without memory was recorded, and such tensors live: backward works on tensors.
+recorded = False
+
 
 def note(tensor: T) -> T:
     """Have calls look for overrides until a tensor is gone; return it."""
@@ -294,8 +324,10 @@ def note(tensor: T) -> T:
 
 
 def _gone(reference: weakref.ref[Any]) -> None:
+    global recorded
     _alive.discard(reference)
     if not _alive:
+        recorded = False
         dispatch_state.count_layers(-1)
 
 
@@ -327,11 +359,15 @@ _OTHERS = (
 )  # fmt: skip
 
 
-def prepare(cls: type[Any]) -> None:
+def prepare(cls: Any) -> None:
     """Have a subclass of Tensor take over what is done with its tensors, if it overrides and does not yet."""
     global classes_dispatch
     tensor: Any = tensor_class
-    classes_dispatch = classes_dispatch or dispatches(cls)
+    if dispatches(cls):
+        classes_dispatch = True
+        function = getattr(cls.__torch_function__, "__func__", None)
+        if function is tensor.__torch_function__.__func__:
+            cls.__torch_function__ = disabled_torch_function_impl  # as in torch: it is asked below
     if not overrides(cls) or getattr(cls, "__getattribute__", None) is _getattribute:
         return
     for name, function in _special_methods().items():

@@ -7,14 +7,16 @@ class is asked below all layers, where an argument is of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from ..contexts import thread
+from ..tensor.base import TensorBase, bump_version, version_of
 from . import overrides
 from .interception import Intercepted
 from .layers import Layer, with_layer
-from .op import Delegated, Op
+from .op import Delegated, Op, Spec
+from .state import dispatch_state
 
 
 class Spelling(Protocol):
@@ -27,6 +29,10 @@ class Spelling(Protocol):
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         """Return torch's op and its arguments."""
+        raise NotImplementedError
+
+    def differentiated_as(self, op: Op) -> Op:
+        """Return the op whose derivative that of an op is, of the same arguments."""
         raise NotImplementedError
 
     def named(self, name: str, args: tuple[Any, ...]) -> Any:
@@ -48,7 +54,7 @@ def decomposed(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def dispatchers(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> list[Any]:
     """Return those arguments whose classes have ``__torch_dispatch__``, one of each class."""
-    if not overrides.classes_dispatch:
+    if not overrides.classes_dispatch or not thread.dispatching:
         return []
     values = (*args, *kwargs.values()) if kwargs else args
     return overrides.overriding(values, overrides.dispatches)
@@ -68,7 +74,78 @@ def hand_over(found: list[Any], op: Op, args: tuple[Any, ...], kwargs: dict[str,
             return composed(*args, **kwargs)
         except Intercepted:
             pass  # its rule looks at memory
-    return ask(found, *spelling().spelled(op, args, kwargs))
+    asked = spelling().spelled(op, args, kwargs)
+    recorded = dispatch_state.gradient
+    if (
+        kwargs.get("out") is not None
+        or (dispatch_state.grad_disabled and not recorded.enabled())
+        or not any([tensor._key.intercepts for tensor in found])
+        or not _tracked((*args, *kwargs.values()))
+    ):
+        return ask(found, *asked)
+    return _record(found, op, args, kwargs, asked)
+
+
+def _tensors(values: tuple[Any, ...]) -> Iterator[Any]:
+    for value in values:
+        for item in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(item, TensorBase):
+                yield item
+
+
+def _tracked(values: tuple[Any, ...]) -> bool:
+    """Return whether a tensor among some arguments requires grad."""
+    requires_grad = dispatch_state.gradient.requires_grad
+    return any([tensor._state and requires_grad(tensor) for tensor in _tensors(values)])
+
+
+def _record(
+    found: list[Any], op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], asked: Any
+) -> Any:
+    """Have the classes of some arguments make a call, and record what they return as the op's result."""
+    overrides.recorded = True
+    gradient = dispatch_state.gradient
+    original = op if op.inplace_of is None else op.inplace_of
+    values: Any = (
+        original.arguments(args, kwargs)
+        if original.kind == "composite"
+        else original.function(*args, **kwargs)
+    )
+    if type(values) is Delegated:
+        return _in_parts(values.result, found, op, args, asked)
+    is_spec = isinstance(values, Spec)
+    values = tuple(values.values if is_spec else values)
+    recorded_as = spelling().differentiated_as(original)
+    if not is_spec and recorded_as.derivative is None:
+        return _in_parts(original.decompose(values), found, op, args, asked)
+    if original is not op:
+        target = args[0]
+        before = gradient.before_inplace(original, target, values)
+        version = version_of(target)
+        ask(found, *asked)
+        bump_version(target)
+        if before is not None:
+            gradient.record_inplace(original, target, before, version)
+        return target
+    result = ask(found, *asked)
+    outputs = tuple(result) if isinstance(result, (list, tuple)) else (result,)
+    given = {id(tensor) for tensor in _tensors((*args, *kwargs.values()))}
+    if outputs and not any(
+        [
+            not isinstance(output, TensorBase) or id(output) in given or output.requires_grad  # type: ignore[attr-defined]
+            for output in outputs
+        ]
+    ):
+        gradient.record(recorded_as, values, outputs)
+    return result
+
+
+def _in_parts(result: Any, found: list[Any], op: Op, args: tuple[Any, ...], asked: Any) -> Any:
+    """Return what a call's parts, which were recorded, returned; if of a shape alone, as `ones_like`, ask."""
+    if op.inplace_of is not None:
+        return args[0].copy_(result)
+    depends = _tracked(result if isinstance(result, (list, tuple)) else (result,))
+    return result if depends else ask(found, *asked)
 
 
 def ask(found: list[Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -82,6 +159,12 @@ def ask(found: list[Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, An
         f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n"
         + "\n".join(f"  - tensor subclass {kind}" for kind in types)
     )
+
+
+def alias(tensor: Any) -> Any:
+    """Return a tensor without memory once more, cut off from its history."""
+    with overrides.DisableTorchFunction():
+        return tensor.detach()
 
 
 def compute(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -509,6 +509,8 @@ class Tensor(TensorMethods):
         """
         if exposure.watched:
             exposure.hand_out(self._array)
+        if self._key.intercepts and overrides.dispatches(type(self)):
+            return self.detach()
         return new_tensor(self._array, self._key, self._shape)
 
     @data.setter
@@ -696,6 +698,9 @@ class Tensor(TensorMethods):
             The arguments.
         """
         return overrides.default(cls, func, types, args, kwargs)
+
+    #: What a subclass that defines it hands calls on to: they are made on the memory behind.
+    __torch_dispatch__ = staticmethod(overrides.disabled_torch_dispatch_impl)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..device.device import Device
@@ -29,6 +30,11 @@ class _Place(NoArray):
 
 
 class _WrapperRuntime(InterceptingRuntime):
+    def __init__(self, key: DispatchKey, compute: Callable[..., Any], reason: str) -> None:
+        super().__init__(key, compute, reason)
+        # What a backward pass asks for that begins with such a tensor.
+        self.quiet, self.current_queue = key.runtime.quiet, key.runtime.current_queue
+
     def strides(self, array: Any) -> Shape:
         """Return the strides that were given."""
         found: Shape = array.strides

@@ -151,6 +151,15 @@ def spelled(
     return getattr(packet, _overload(base, args, kwargs)), args, kwargs
 
 
+#: Products for which ATen has ops, and that are made of one of ours, which ATen has not.
+_PRODUCTS = frozenset(("bmm", "dot", "mm", "mv"))
+
+
+def differentiated_as(op: Op) -> Op:
+    """Return the op whose derivative that of an op is, of the same arguments."""
+    return op_registry.get_op("matmul") if op.name in _PRODUCTS else op
+
+
 def named(name: str, args: tuple[Any, ...]) -> Any:
     """Return ATen's op of a method that is no op here, and the arguments."""
     return _aten(name, "default"), args, {}

@@ -331,3 +331,43 @@ def test_ensembles():
     ):
         with pytest.raises(RuntimeError, match=match):
             tp.func.stack_module_state(given)
+
+
+@pytest.mark.parametrize("transform", ["grad", "jacrev", "jacfwd"])
+def test_what_comes_beside_the_value_need_not_be_a_tensor(transform):
+    def func(x):
+        return (x * x).sum(), {"twice": x * 2, "shape": [x.shape, "text", None]}
+
+    x = tp.tensor([1.0, 2.0])
+    found, aux = getattr(tp.func, transform)(func, has_aux=True)(x)
+    assert found.tolist() == [2.0, 4.0]
+    assert aux["twice"].tolist() == [2.0, 4.0]
+    assert aux["shape"] == [(2,), "text", None]
+
+
+def test_rows_of_a_jacobian_one_at_a_time_are_in_no_batch():
+    class Root(tp.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x.sqrt()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(output)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (output,) = ctx.saved_tensors
+            if not gradient.any():  # no batch can be asked
+                return gradient
+            return gradient / (2 * output)
+
+    def func(points):
+        return Root.apply(points["x"]) * points["y"]
+
+    points = {"x": tp.tensor([1.0, 4.0]), "y": tp.tensor([2.0, 3.0])}
+    found = tp.func.jacrev(func, chunk_size=1)(points)
+    assert found["x"].tolist() == [[1.0, 0.0], [0.0, 0.75]]
+    assert found["y"].tolist() == [[1.0, 0.0], [0.0, 2.0]]
+    with pytest.raises(RuntimeError, match="vmap"):
+        tp.func.jacrev(func, chunk_size=2)(points)

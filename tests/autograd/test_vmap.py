@@ -400,3 +400,51 @@ def test_rules_of_plugins():
         assert nested.tolist() == tp.arange(24.0).reshape(2, 3, 4).sum(-1).tolist()
     finally:
         plugins.unregister("test_vmap")
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_rule_of_a_function_returns_outputs_and_dimensions(size):
+    class Same(tp.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x.clone()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return x.clone()
+
+    with pytest.raises(RuntimeError, match="to have two returns"):
+        tp.vmap(Same.apply)(tp.ones(size, 3))
+
+
+@pytest.mark.parametrize("chunk_size", [None, 2, 3])
+def test_randomness_that_is_the_same_is_so_in_all_chunks(chunk_size):
+    draw = tp.vmap(lambda x: x + tp.rand(3), randomness="same", chunk_size=chunk_size)
+    first, second = draw(tp.zeros(5, 1)), draw(tp.zeros(5, 1))
+    assert all(tp.equal(row, first[0]) for row in first)
+    assert not tp.equal(first, second)
+    draw = tp.vmap(lambda x: x + tp.rand(3), randomness="different", chunk_size=chunk_size)
+    assert len({tuple(row) for row in draw(tp.zeros(5, 1)).tolist()}) == 5
+
+
+@pytest.mark.parametrize("call", ["bernoulli_", "bernoulli"])
+def test_chances_of_a_batch(call):
+    chances = tp.tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+
+    def draw(x, p):
+        return x.clone().bernoulli_(p) if call == "bernoulli_" else tp.bernoulli(p)
+
+    for in_dims in (0, (None, 0)):
+        x = tp.zeros(3, 2) if in_dims == 0 else tp.zeros(2)
+        if in_dims != 0 and call == "bernoulli_":
+            with pytest.raises(RuntimeError, match="inplace"):
+                tp.vmap(draw, in_dims, randomness="different")(x, chances)
+            continue
+        found = tp.vmap(draw, in_dims, randomness="different")(x, chances)
+        assert found.tolist() == chances.tolist()
+    many = tp.vmap(draw, randomness="different")(tp.zeros(20, 50), tp.full((20, 50), 0.5))
+    assert len({tuple(row) for row in many.tolist()}) == 20

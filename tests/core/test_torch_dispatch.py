@@ -169,3 +169,41 @@ def test_a_wrapper_of_several_elements_is_no_number():
         scaled(2, 3).item()
     with pytest.raises(RuntimeError, match="ambiguous"):
         bool(scaled(2, 3))
+
+
+class Counted(tp.Tensor):
+    calls = 0
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        cls.calls += 1
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+
+class Inner(Counted):
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        with tp.utils._mode_utils.no_dispatch():
+            return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("cls", [Counted, Inner])
+def test_a_class_hands_calls_on_to_the_memory_behind(cls):
+    x = tp.Tensor._make_subclass(cls, tp.tensor([1.0, 2.0]), True)
+    y = x * 3
+    y.sum().backward()
+    assert y.tolist() == [3.0, 6.0]
+    assert x.grad.tolist() == [3.0, 3.0]
+    assert Counted.calls > 0
+
+
+def test_a_class_with_the_method_has_no_torch_function_unless_it_defines_one():
+    assert Counted.__torch_function__ is disabled_torch_function_impl
+    assert type(tp.Tensor._make_subclass(Counted, tp.ones(2)) + 1) is tp.Tensor
+
+    class Both(Counted):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return "taken"
+
+    assert tp.Tensor._make_subclass(Both, tp.ones(2)) + 1 == "taken"

@@ -163,3 +163,19 @@ def test_distributed_shares_cover_everything_and_change_with_the_epoch():
 def test_distributed_refuses():
     with pytest.raises(ValueError, match=r"rank should be in the interval \[0, 1\]"):
         DistributedSampler(range(3), 2, 2)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: RandomSampler(range(9)), lambda: RandomSampler(range(9), replacement=True),
+    lambda: SubsetRandomSampler(range(9)), lambda: WeightedRandomSampler([1.0] * 9, 9),
+    lambda: WeightedRandomSampler([1.0] * 9, 9, replacement=False),
+])  # fmt: skip
+def test_a_pass_is_drawn_at_its_first_index(make):
+    sampler = make()
+    first, second = iter(sampler), iter(sampler)
+    found = []
+    for indices in (first, second):
+        tp.manual_seed(0)
+        found.append(next(indices))
+    assert found[0] == found[1]
+    assert list(first) == list(second)

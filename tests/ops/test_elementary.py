@@ -57,3 +57,13 @@ def test_derivatives_of_rounding_to_decimals_are_zero() -> None:
             dual = forward_ad.make_dual(x.detach(), tp.ones(3))
             tangent = forward_ad.unpack_dual(function(dual)).tangent
             assert tangent is None or tangent.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("decimals", [308, 309, 400, -308, -309, -400])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_decimals_beyond_powers_of_ten(decimals, dtype) -> None:
+    torch = pytest.importorskip("torch")
+    values = [1.5, 0.0, -2e10, float("inf")]
+    found = tp.round(tp.tensor(values, dtype=getattr(tp, dtype)), decimals=decimals)
+    expected = torch.round(torch.tensor(values, dtype=getattr(torch, dtype)), decimals=decimals)
+    np.testing.assert_array_equal(found.tolist(), expected.tolist())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from sys import float_info
 from typing import TYPE_CHECKING
 
 from ...device.dtypes import BOOL, COMPLEX, FLOATING, float32
@@ -115,9 +117,11 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
         )
     if input.dtype.itemsize == 2:  # scaled, half precision would overflow
         return cast(round(cast(input, float32), decimals=decimals), input.dtype)
+    places = abs(decimals)
+    scale = 10.0**places if places <= float_info.max_10_exp else math.inf  # which leaves NaN
     if decimals > 0:
-        return div(rint(mul(input, 10.0**decimals)), 10.0**decimals)
-    return mul(rint(div(input, 10.0**-decimals)), 10.0**-decimals)
+        return div(rint(mul(input, scale)), scale)
+    return mul(rint(div(input, scale)), scale)
 
 
 @composite(inplace=True)

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import Number, int32, int64
+from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_variants import exact_out
 from ...tensor.base import new_tensor
@@ -28,6 +29,8 @@ _NUMBERS = (bool, int, float, complex)
 def number_tensor(value: Number, like: Any) -> Any:
     """Return a number as a 0-d tensor of the dtype and device of another."""
     key = like._key
+    if key.intercepts:
+        key = dispatch_key(key.device, key.dtype)
     return new_tensor(key.scalar(value), key, ())
 
 

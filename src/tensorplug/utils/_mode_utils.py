@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.dispatch.layers import isolated
+from tensorplug.core.dispatch.overrides import DisableTorchDispatch
 
 __all__ = ["all_same_mode", "no_dispatch"]
 
-#: Has nothing see what is computed within a ``with`` block.
-no_dispatch = isolated
+
+class no_dispatch(isolated, DisableTorchDispatch):
+    """Has nothing see what is computed within a ``with`` block, neither modes nor classes."""
+
+    __slots__ = ()
+
+    def _changes(self) -> dict[str, Any]:
+        return isolated._changes(self) | DisableTorchDispatch._changes(self)
 
 
 def all_same_mode(modes: Any) -> bool:

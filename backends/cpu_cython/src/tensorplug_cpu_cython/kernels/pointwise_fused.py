@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from sys import float_info
 from typing import Any
 
 import ml_dtypes
@@ -143,7 +145,8 @@ def build(table: KernelTable) -> None:
 
 def _power_of_ten(decimals: int) -> tuple[float, bool]:
     """Return by what is scaled, and whether by multiplication."""
-    return 10.0 ** abs(decimals), decimals > 0
+    places = abs(decimals)
+    return 10.0**places if places <= float_info.max_10_exp else math.inf, decimals > 0
 
 
 def _weight(weight: Any) -> tuple[float, bool]:
