@@ -83,20 +83,29 @@ def measure(name: str, full: bool, rounds: int) -> tuple[float, float, float, st
     return median(times[0]), median(times[1]), apart, how
 
 
-def shares(name: str, full: bool, seconds: float) -> tuple[float, float]:
-    """Return the shares of products and of the optimizer's kernel in an eager step of these seconds."""
+def shares(name: str, full: bool) -> tuple[float, float]:
+    """Return the shares of products and of the optimizer's kernel in an eager step: medians of five turns."""
     step = stepper(name, full, compiled=False)
-    steps = max(5, round(0.3 / seconds))
     for _ in range(5):
         step()
-    with tp.profiler.profile() as profile:
-        for _ in range(steps):
+    begin = time.process_time()
+    step()
+    count = max(3, round(0.2 / (time.process_time() - begin)))
+    turns = []
+    for _ in range(5):
+        begin = time.process_time()
+        for _ in range(count):
             step()
-    kernels = [event for event in profile.key_averages() if event.plugin]
-    products = sum(event.self_cpu_time_total for event in kernels if PRODUCTS.match(event.key))
-    optimizer = sum(event.self_cpu_time_total for event in kernels if "optim" in event.key)
-    whole = seconds * steps * 1e6
-    return products / whole, optimizer / whole
+        whole = (time.process_time() - begin) * 1e6
+        with tp.profiler.profile() as profile:
+            for _ in range(count):
+                step()
+        kernels = [event for event in profile.key_averages() if event.plugin]
+        products = sum(event.self_cpu_time_total for event in kernels if PRODUCTS.match(event.key))
+        optimizer = sum(event.self_cpu_time_total for event in kernels if "optim" in event.key)
+        turns.append((products / whole, optimizer / whole))
+    first, second = zip(*turns, strict=True)
+    return median(first), median(second)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -117,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         eager, compiled, apart, how = measure(name, options.full, options.rounds)
         ratios.append(compiled / eager)
-        products, optimizer = shares(name, options.full, eager)
+        products, optimizer = shares(name, options.full)
         if apart > TOLERANCES.get(name, TOLERANCE):
             wrong.append(name)
         print(
