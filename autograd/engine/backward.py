@@ -79,7 +79,7 @@ def _root_gradient(output: Any, gradient: Any, number: int, name: str) -> Any:
             )
         if key.intercepts:
             with layers.gradient_off():
-                return ones_like(root)
+                return ones_like(output)  # type: ignore[arg-type]
         if dispatch_state.layers_active and thread.stack:
             return arithmetic.FILL_NEW.call(root._shape, 1, key.dtype, key.device)
         if root._shape:

@@ -16,6 +16,7 @@ VMAP_RULES = [
         "empty_like",
         "full_like",
         "new_empty",
+        "new_empty_strided",
         "new_full",
         "new_ones",
         "new_zeros",

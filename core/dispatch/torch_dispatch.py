@@ -7,7 +7,7 @@ class is asked below all layers, where an argument is of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from ..contexts import thread
@@ -86,14 +86,14 @@ def hand_over(found: list[Any], op: Op, args: tuple[Any, ...], kwargs: dict[str,
     return _record(found, op, args, kwargs, asked)
 
 
-def _tensors(values: tuple[Any, ...]) -> Iterator[Any]:
+def _tensors(values: Iterable[Any]) -> Iterator[Any]:
     for value in values:
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if isinstance(item, TensorBase):
                 yield item
 
 
-def _tracked(values: tuple[Any, ...]) -> bool:
+def _tracked(values: Iterable[Any]) -> bool:
     """Return whether a tensor among some arguments requires grad."""
     requires_grad = dispatch_state.gradient.requires_grad
     return any([tensor._state and requires_grad(tensor) for tensor in _tensors(values)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ..device.device import Device
@@ -32,8 +33,15 @@ class _Place(NoArray):
 class _WrapperRuntime(InterceptingRuntime):
     def __init__(self, key: DispatchKey, compute: Callable[..., Any], reason: str) -> None:
         super().__init__(key, compute, reason)
-        # What a backward pass asks for that begins with such a tensor.
-        self.quiet, self.current_queue = key.runtime.quiet, key.runtime.current_queue
+        self._behind = key.runtime
+
+    def quiet(self) -> AbstractContextManager[Any]:
+        """Return the context of the device, for backward passes that begin with such a tensor."""
+        return self._behind.quiet()
+
+    def current_queue(self, index: int) -> Any:
+        """Return the queue of the device."""
+        return self._behind.current_queue(index)
 
     def strides(self, array: Any) -> Shape:
         """Return the strides that were given."""

@@ -448,3 +448,9 @@ def test_chances_of_a_batch(call):
         assert found.tolist() == chances.tolist()
     many = tp.vmap(draw, randomness="different")(tp.zeros(20, 50), tp.full((20, 50), 0.5))
     assert len({tuple(row) for row in many.tolist()}) == 20
+
+
+def test_memory_of_given_strides_is_a_batch_of_its_own():
+    rows = tp.arange(6.0).reshape(2, 3)
+    found = tp.vmap(lambda x: x.new_empty_strided((3,), (1,)).copy_(x))(rows)
+    assert found.tolist() == rows.tolist()

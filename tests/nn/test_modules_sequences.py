@@ -401,3 +401,18 @@ def test_rows_with_nothing_to_attend_to(dtype, kind, training):
     assert weights is None
     assert (output[blank] == 0.5).all()
     assert not output.isnan().any()
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 6), (3, 1), (1, 5), (4, 5)])
+@pytest.mark.parametrize("options", [{}, {"add_bias_kv": True}, {"add_zero_attn": True}])
+def test_a_padding_mask_of_another_shape_is_refused(shape, options):
+    torch = pytest.importorskip("torch")
+    x = tp.ones(5, 3, 4)
+    for library, given in ((tp, x), (torch, torch.ones(5, 3, 4))):
+        attention = library.nn.MultiheadAttention(4, 2, **options)
+        mask = library.zeros(shape, dtype=library.bool)
+        for need_weights in (True, False):
+            with pytest.raises(AssertionError):
+                attention(given, given, given, mask, need_weights)
+        mask = library.zeros((3, 5), dtype=library.bool)
+        assert attention(given, given, given, mask)[0].shape == (5, 3, 4)

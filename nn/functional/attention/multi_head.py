@@ -139,6 +139,13 @@ def multi_head_attention_forward(
         k = cat([k, zeros(n, num_heads, 1, head, dtype=k.dtype, device=k.device)], 2)
         v = cat([v, zeros(n, num_heads, 1, head, dtype=v.dtype, device=v.device)], 2)
         added += 1
+    if key_padding_mask is not None:
+        wanted = (n, k.shape[2] - added)
+        if tuple(key_padding_mask.shape) != wanted:
+            raise AssertionError(
+                f"Expected key_padding_mask of shape {wanted}, (batch, source length), but got "
+                f"{tuple(key_padding_mask.shape)}"
+            )
     mask = _merged(attn_mask, key_padding_mask, added, n, num_heads, q.dtype)
     dropped = dropout_p if training else 0.0
     # As torch, whose weights are a plain softmax.
