@@ -158,9 +158,13 @@ def grad(func: Function, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 # --- products with Jacobians ------------------------------------------------------------------
 
 
-def _tensors(tree: Any, name: str) -> tuple[list[Any], Any]:
+def _tensors(tree: Any, name: str, may_be_empty: bool = False) -> tuple[list[Any], Any]:
     """Return the leaves of what a function returned, which must be tensors, and the structure."""
     leaves, spec = tree_flatten(tree)
+    if not leaves and not may_be_empty:
+        raise RuntimeError(
+            f"{name}: Expected f to be a function that has non-empty output (got output = {tree!r})"
+        )
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(
@@ -293,6 +297,8 @@ def jvp(
             f"{name}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
         )
     points, spec = tree_flatten(primals)
+    if not points:
+        raise RuntimeError(f"{name}: Expected primals to contain at least one Tensor.")
     vectors, vector_spec = tree_flatten(tangents)
     if spec != vector_spec:
         raise RuntimeError(
@@ -356,7 +362,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
         leaves, spec = tree_flatten(primals)
         points = [point_of(leaf, batches) for leaf in leaves]
         output = func(*tree_unflatten([raised(point, batches) for point in points], spec))
-        results, out_spec = _tensors(output, "linearize(f, *primals)")
+        results, out_spec = _tensors(output, "linearize(f, *primals)", may_be_empty=True)
         low = [behind(result, batches) for result in results]
         with ActiveLevels((), state.tangents):
             live = [value for value in low if value.requires_grad]

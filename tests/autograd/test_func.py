@@ -371,3 +371,21 @@ def test_rows_of_a_jacobian_one_at_a_time_are_in_no_batch():
     assert found["y"].tolist() == [[1.0, 0.0], [0.0, 2.0]]
     with pytest.raises(RuntimeError, match="vmap"):
         tp.func.jacrev(func, chunk_size=2)(points)
+
+
+@pytest.mark.parametrize("lib", ["tensorplug", "torch"])
+def test_transforms_of_nothing(lib):
+    lib = pytest.importorskip(lib)
+    x = lib.ones(2)
+    calls = [
+        lambda: lib.func.vjp(lambda x: (), x),
+        lambda: lib.func.jvp(lambda x: [], (x,), (x,)),
+        lambda: lib.func.jacrev(lambda x: ())(x),
+        lambda: lib.func.jacfwd(lambda x: {})(x),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match="non-empty output"):
+            call()
+    with pytest.raises(RuntimeError, match="primals to contain at least one Tensor"):
+        lib.func.jvp(lambda: x, (), ())
+    assert lib.func.linearize(lambda x: (), x)[0] == ()
