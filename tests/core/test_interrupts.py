@@ -44,6 +44,7 @@ from tensorplug.utils import (
     flop_counter,
     model_summary,
 )
+from tensorplug.utils._mode_utils import no_dispatch
 from tensorplug.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 from tensorplug.utils.flop_counter import FlopCounterMode
 from tensorplug.utils.module_tracker import ModuleTracker
@@ -139,6 +140,7 @@ MODES = {
     "core.dispatch.layers._Active": lambda: Watch().active(),
     "core.dispatch.layers._GradientOff": layers.gradient_off,
     "core.dispatch.layers.isolated": layers.isolated,
+    "core.dispatch.overrides.DisableTorchDispatch": overrides.DisableTorchDispatch,
     "core.dispatch.overrides.DisableTorchFunction": overrides.DisableTorchFunction,
     "core.dispatch.overrides.DisableTorchFunctionSubclass": overrides.DisableTorchFunctionSubclass,
     "core.dispatch.overrides._Below": lambda: overrides._Below(()),
@@ -157,6 +159,7 @@ MODES = {
     "overrides.BaseTorchFunctionMode": tp.overrides.BaseTorchFunctionMode,
     "sparse.creation.check_sparse_tensor_invariants": tp.sparse.check_sparse_tensor_invariants,
     "utils.checkpoint._Setting": lambda: set_checkpoint_early_stop(False),
+    "utils._mode_utils.no_dispatch": no_dispatch,
     "utils._python_dispatch.BaseTorchDispatchMode": _python_dispatch.BaseTorchDispatchMode,
     "utils._python_dispatch.TorchDispatchMode": _python_dispatch.TorchDispatchMode,
     "utils._python_dispatch._disable_current_modes": _python_dispatch._disable_current_modes,

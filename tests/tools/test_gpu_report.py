@@ -75,6 +75,7 @@ def run_recorded(tmp_path, *options, **environment):
     return done.returncode, [json.loads(line) for line in lines if line.endswith("}")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_run_goes_on_where_the_last_one_stopped(tmp_path, workers):
     options = ["-n", workers]

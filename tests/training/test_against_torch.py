@@ -29,6 +29,7 @@ def differs(plan: Plan) -> str:
     return difference(ours, theirs, tolerance(plan))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_programs(part: int) -> None:
     pytest.importorskip("torch", reason="torch is the reference of this test")

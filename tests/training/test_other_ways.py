@@ -114,6 +114,7 @@ def differs(way: str, plan: Plan) -> str:
     return difference(ours, wanted, 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_way(way: str) -> None:
     done, seed = 0, 0

@@ -89,6 +89,7 @@ def smooth(seed: int) -> Plan:
     return settled(dataclasses.replace(plan, **changes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_slopes(part: int) -> None:
     for seed in range(part, COUNT, PARTS):
