@@ -39,7 +39,7 @@ endif
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
 	@echo 'make test [TORCH=1]     run the doctests and the tests, but for slow ones and most of the conformance suite'
-	@echo '                        (make test-all: all of them, or with SLOW="--slow-every 3" a third of the slow ones;'
+	@echo '                        (make test-all: all of them, or with SLOW="--slow-every 6" a sixth of the slow ones;'
 	@echo '                        TORCH=1: install torch to compare with;'
 	@echo '                        PYTEST_ARGS=-rs: say what was skipped, and why)'
 	@echo 'make test-cython        build cpu_cython, test it, and test on it: the conformance suite, plugins, training'
