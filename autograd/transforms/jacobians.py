@@ -92,10 +92,10 @@ def jacrev(
         blocks = []
         for number, result in enumerate(results):
             if not result.numel():
-                rows: list[Any] = [
+                empty: list[Any] = [
                     result.new_zeros((*result._shape, *point._shape)) for point in inputs
                 ]
-                blocks.append(tree_unflatten(rows, in_spec))
+                blocks.append(tree_unflatten(empty, in_spec))
                 continue
 
             def row(vector: Any, number: int = number) -> Any:
@@ -104,10 +104,8 @@ def jacrev(
                 return back(tree_unflatten(seeds, out_spec))[0]
 
             if chunk_size == 1:  # without a batch: functions that have no rule for one work as well
-                separate = [tree_flatten(row(vector))[0] for vector in _basis(result).unbind()]
-                found = tree_unflatten(
-                    [stack(part) for part in zip(*separate, strict=True)], in_spec
-                )
+                rows = [row(vector) for vector in _basis(result).unbind()]
+                found = tree_map(lambda *parts: stack(parts), *rows)
             else:
                 found = vmap(row, chunk_size=chunk_size)(_basis(result))
             blocks.append(
