@@ -2,7 +2,8 @@
 
 The forward pass keeps the arguments. Backward runs the decomposition on them, recording, and differentiates
 that; so whatever kernel a plugin brings for a composite serves training at once. A plain pass does both by a
-program, from the third one on of the same keys, shapes and plain values.
+program, from the third one on of the same keys, shapes and plain values. Results that the decomposition cuts
+off from the graph are cut off here too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from tensorplug.core.device.device import META
 from tensorplug.core.device.meta import empty_meta
 from tensorplug.core.dispatch import keys
 from tensorplug.core.dispatch.call_cache import exact_key
+from tensorplug.core.dispatch.layers import isolated
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.programs import Program
 from tensorplug.core.dispatch.recorded_bodies import TENSOR, replaced, trace_gradients
@@ -23,6 +25,7 @@ from ..engine.derivatives import ARGUMENT, CompiledDerivative, Derivative, Formu
 from ..grad_mode import enable_grad, is_grad_enabled
 from ..transforms.levels import ActiveLevels, state
 from .nodes import FREED, Identity, MultiNode, SavedByHook
+from .saved_tensors import hooks_set_aside
 
 _DERIVATIVES: dict[Op, CompiledDerivative] = {}
 
@@ -46,10 +49,66 @@ def _jointly(*arguments: Any) -> Any:
     raise NotImplementedError("DecompositionNode computes all gradients at once")
 
 
+def connected_results(op: Op, values: tuple[Any, ...], mask: int, count: int) -> tuple[bool, ...]:
+    """Return which of a call's `count` results require grad in its decomposition.
+
+    `mask` has a bit for each argument that requires grad. Where that cannot be told from shapes, all do.
+    """
+    tensors: list[Any] = []
+
+    def collected(tensor: Any) -> Any:
+        tensors.append(tensor)
+        return TENSOR
+
+    every = (True,) * count
+    template = replaced(list(values), collected)
+    if not op.pure or any([tensor._key.intercepts for tensor in tensors]):
+        return every
+    plain = tuple([tuple(value) if type(value) is list else value for value in template])
+    kind = (op, mask, tuple([tensor._key for tensor in tensors]), plain, exact_key(plain))
+    try:
+        if kind in _connected:
+            return every
+    except TypeError:  # a plain value that cannot be a key
+        return every
+    # Nothing is cut off because a call of other shapes had it so.
+    call = (kind, tuple([tensor._shape for tensor in tensors]))
+    known = _connected.get(call)
+    if known is None:
+        try:
+            known = _connected_in_decomposition(op, values, mask)
+        except Exception:  # it needs values, or what is wrong shows when it runs
+            known = every
+        if len(_connected) >= _KEPT:
+            _connected.clear()
+        _connected[kind if known == every else call] = known
+    return known
+
+
+def _connected_in_decomposition(op: Op, values: tuple[Any, ...], mask: int) -> tuple[bool, ...]:
+    def meta(tensor: Any) -> Any:
+        made = empty_meta(tensor._shape, tensor._key.dtype)
+        if tracked and made._key.is_differentiable:
+            made._state = TRACKED
+        return made
+
+    arguments = []
+    for position, value in enumerate(values):
+        tracked = mask >> position & 1
+        arguments.append(replaced(value, meta))
+    with isolated(), hooks_set_aside(), enable_grad():
+        results = op.decompose(tuple(arguments))
+    results = results if isinstance(results, tuple) else (results,)
+    return tuple([result.requires_grad for result in results])
+
+
 class DecompositionNode(MultiNode):
     """A composite that ran as one kernel, differentiated through its decomposition."""
 
-    __slots__ = ()
+    __slots__ = ("connected",)
+
+    def __init__(self, connected: tuple[bool, ...]) -> None:
+        self.connected = connected
 
     def apply(self, gradient: Any, raw: bool) -> list[tuple[Any, bool]]:
         """Run the decomposition on the saved arguments and differentiate it."""
@@ -129,7 +188,9 @@ _KEPT = 256
 _SEEN = 2  # passes before one is traced
 _NEVER = 1 << 30
 _gradients: dict[Any, _Gradients] = {}
+_connected: dict[Any, tuple[bool, ...]] = {}
 keys.on_reset(_gradients.clear)
+keys.on_reset(_connected.clear)
 
 
 def _replayed(node: DecompositionNode, values: list[Any], gradient: Any) -> Any:

@@ -65,7 +65,7 @@ cdef PlainRecording _record_view(CompiledDerivative rule, TensorBase source, tup
 cpdef attach(OpNode node, tuple outputs)
 
 @cython.locals(made=list, index=Py_ssize_t, output=TensorBase, front=OutputNode)
-cpdef attach_several(MultiNode node, object outputs)
+cpdef attach_several(MultiNode node, object outputs, tuple connected=*)
 
 cpdef inference_saved()
 cpdef mark_inference(TensorBase tensor)

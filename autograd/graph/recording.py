@@ -251,6 +251,11 @@ def build(
     plan = rule.plans.get(mask) or rule.plan(mask)
     if not plan.formulas:
         return None
+    connected: tuple[bool, ...] | None = None
+    if op.derivative is None:
+        connected = decomposition.connected_results(op, values, mask, len(outputs))
+        if True not in connected:
+            return None
     edges: list[Any] = []
     sizes: list[Any] | None = [] if op.pointwise else None
     for formula in plan.formulas:
@@ -282,7 +287,7 @@ def build(
         sizes = None
     node: OpNode
     if len(outputs) > 1 or op.derivative is None:
-        several = MultiNode() if op.derivative is not None else DecompositionNode()
+        several: MultiNode = MultiNode() if connected is None else DecompositionNode(connected)
         several.outputs = tuple([(output._key, output._shape) for output in outputs])
         node = several
     else:
@@ -408,7 +413,9 @@ def _record_view(
 def attach(node: OpNode, outputs: tuple[Any, ...]) -> None:
     """Make `node` the maker of its differentiable outputs."""
     if isinstance(node, MultiNode):
-        attach_several(node, outputs)
+        attach_several(
+            node, outputs, node.connected if isinstance(node, DecompositionNode) else None
+        )
         return
     for output in outputs:
         if output._key.is_differentiable:
@@ -418,12 +425,14 @@ def attach(node: OpNode, outputs: tuple[Any, ...]) -> None:
                 output._view.unrecorded_in = ""  # its op's body alone was not recorded
 
 
-def attach_several(node: MultiNode, outputs: Any) -> None:
-    """Make `node` the maker of several outputs, each by a node of its own."""
+def attach_several(
+    node: MultiNode, outputs: Any, connected: tuple[bool, ...] | None = None
+) -> None:
+    """Make `node` the maker of several outputs, of all or those said, each by a node of its own."""
     made: list[Any] = []
     for index, output in enumerate(outputs):
         made.append((output._key, output._shape))
-        if not output._key.is_differentiable:
+        if not output._key.is_differentiable or (connected is not None and not connected[index]):
             continue
         front: OutputNode = OutputNode.__new__(OutputNode)
         front.edges = (node,)

@@ -71,6 +71,15 @@ class saved_tensors_hooks(Context):
         return {"saved_hooks": (*thread.saved_hooks, self.pair)}
 
 
+class hooks_set_aside(Context):
+    """Leaves this thread's hooks out within a ``with`` block: what is saved there is nobody's."""
+
+    __slots__ = ()
+
+    def _changes(self) -> dict[str, Any]:
+        return {"saved_hooks": ()}
+
+
 class _Counted:
     """Whether a thread is counted; goes with it."""
 

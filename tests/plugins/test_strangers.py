@@ -223,7 +223,7 @@ def _leaf(tensor):
 
 
 def _run(op, args, kwargs):
-    """Return the results of a call, and the gradients of its leaves."""
+    """Return the results of a call, the gradients of its leaves, and which results require grad."""
     leaves = [t for t in cases.tensors_in((args, kwargs)) if t.requires_grad]
     for leaf in leaves:
         leaf.grad = None
@@ -231,7 +231,8 @@ def _run(op, args, kwargs):
     tracked = [result for result in results if result.requires_grad]
     if tracked:
         tp.autograd.backward(tracked, [tp.ones_like(result) for result in tracked])
-    return [r.detach() for r in results], [leaf.grad for leaf in leaves]
+    flags = [result.requires_grad for result in results]
+    return [r.detach() for r in results], [leaf.grad for leaf in leaves], flags
 
 
 def _callable_ops():
@@ -254,14 +255,15 @@ def test_a_kernel_for_any_op_serves_training(stranger):
         expected[op.name] = (op, call, *_run(op, *call))
     plugin = stranger(Stranger(list(expected), (FLOAT32,)))
     silent, wrong = [], []
-    for name, (op, call, results, gradients) in expected.items():
+    for name, (op, call, results, gradients, flags) in expected.items():
         before = plugin.calls[name]
-        found, slopes = _run(op, *call)
+        found, slopes, flagged = _run(op, *call)
         if plugin.calls[name] == before:
             silent.append(name)
         try:
             same(found, results)
             same(slopes, gradients)
+            assert flagged == flags
         except AssertionError:
             wrong.append(name)
     assert not wrong, f"other values or gradients: {wrong}"

@@ -131,7 +131,8 @@ def _canonical_grid(points: Any, edges: Any, weight: Any = None) -> tuple[Any, .
         or len(edges) != points._shape[1]
         or any([len(shape) != 1 or not shape[0] for shape in shapes[: len(edges)]])
         or (weight is not None and weight._shape != points._shape[:1])
-        or any([other._key is not points._key for other in others])
+        or any([other.dtype is not points.dtype for other in others])
+        or any([other.device != points.device for other in others])
     ):
         raise RuntimeError(
             "grid_counts(): expected points in rows, a row of edges for each of their numbers, "
