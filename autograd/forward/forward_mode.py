@@ -1,7 +1,8 @@
 """Forward mode: tensors carry tangents, and ops compute the tangents of their results.
 
 A tensor's tangents are kept by level, so that nested derivatives do not mix. What a level does with an op
-consists of ops again, which the levels outside of it see.
+consists of ops again, which the levels outside of it see. A level may push many tangents at once: they are
+batched, while the tensors that have them are not.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from typing import Any
 
 from tensorplug.core.dispatch import op_registry, out_variants
 from tensorplug.core.dispatch.composite_calls import run_decomposition
+from tensorplug.core.dispatch.execution import overlaps
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops.creation.creation_like import zeros_like
-from tensorplug.core.tensor.base import TensorBase
+from tensorplug.core.tensor.base import TensorBase, storage_of
 from tensorplug.core.tensor.tensor import Tensor
 
 from ..engine.backward import grad
@@ -32,6 +34,15 @@ from ..transforms.levels import (
     run_spec,
     state,
     tensors_in,
+    without_target,
+)
+from ..vmap.batched_tensor import (
+    BatchedTensor,
+    BatchLevel,
+    check_randomness,
+    front,
+    is_batched,
+    wrap,
 )
 from .tangents import FORMULAS, HOLOMORPHIC, LINEAR, rule_of
 
@@ -41,7 +52,26 @@ VIEW = op_registry.handle("view")
 
 
 class ForwardLevel(Level):
-    """One forward-mode differentiation at work."""
+    """One forward-mode differentiation at work.
+
+    Attributes
+    ----------
+    batches : tuple of BatchLevel
+        The level at which all of its tangents are batched, or none.
+    """
+
+    def __init__(self, batch: BatchLevel | None = None) -> None:
+        super().__init__()
+        self.batches = () if batch is None else (batch,)
+
+    def below(self, number: int) -> ActiveLevels:
+        """Have ops on tangents meet what lies outside of this level, whose number is given."""
+        return ActiveLevels(self.batches, state.tangents[:number])
+
+    def before_random(self) -> None:
+        """Refuse a random op where no ``randomness`` was said."""
+        for batch in self.batches:
+            check_randomness(batch.randomness)
 
     def end(self) -> None:
         """Take this level's tangents from all tensors."""
@@ -50,11 +80,16 @@ class ForwardLevel(Level):
                 tensor._tangents.pop(self, None)
                 if not tensor._tangents:
                     del tensor._tangents
+        for batch in self.batches:
+            batch.end()
         super().end()
 
 
 def set_tangent(tensor: Any, level: ForwardLevel, value: Any) -> None:
     """Give a tensor its tangent at a level."""
+    if level.batches and value is not None and not is_batched(value, level.batches[0]):
+        batch = level.batches[0]
+        value = wrap(front(value, batch).clone(), 0, batch)
     if tensor._tangents is None:
         tensor._tangents = {}
     tensor._tangents[level] = value
@@ -90,7 +125,7 @@ def _innermost(values: Any) -> int | None:
     tensors = list(tensors_in(values))
     for number in range(len(state.tangents) - 1, -1, -1):
         level = state.tangents[number]
-        with ActiveLevels((), state.tangents[:number]):
+        with level.below(number):
             if any(tangent_at(tensor, level) is not None for tensor in tensors):
                 return number
     return None
@@ -146,9 +181,10 @@ def _differentiate(
     outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     if not any(isinstance(out, Tensor) and out._key.is_differentiable for out in outputs):
         return
-    with ActiveLevels((), state.tangents[:number]):
+    with level.below(number):
         given = _tangents_of(values, level)
         found = _rule(op, values, given, outputs, spec)
+        others = [storage_of(_behind(tensor)) for tensor in tensors_in(given)]
         for position, (output, value) in enumerate(zip(outputs, found, strict=True)):
             if value is None or not output._key.is_differentiable:
                 continue
@@ -156,6 +192,11 @@ def _differentiate(
                 value = value.to(output._key.device, output._key.dtype)
             if value._shape != output._shape:
                 value = value.expand(output._shape)
+            if output._view is None:
+                # A write to the output is one to its tangent, and must reach no other.
+                memory = _behind(value)
+                if overlaps(memory) or any(storage_of(memory) is other for other in others):
+                    value = value.clone()
             set_tangent(output, level, value)
             _share(output, position)
 
@@ -170,6 +211,13 @@ def _tangents_of(values: Any, level: ForwardLevel) -> list[Any]:
         else None
         for value in values
     ]
+
+
+def _behind(tensor: Any) -> Any:
+    """Return the ordinary tensor behind a batched one."""
+    while isinstance(tensor, BatchedTensor):
+        tensor = tensor.value
+    return tensor
 
 
 def _any(tangent: Any) -> bool:
@@ -379,7 +427,7 @@ def _inplace(source: Op, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         written = source.inplace_body(*args, **kwargs)
         if written is not NotImplemented:
             return written
-    result = source.call(*args, **kwargs)
+    result = source.call(*without_target(args, kwargs), **kwargs)
     if result._shape != target._shape:
         raise RuntimeError(
             f"{op.name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
@@ -397,7 +445,7 @@ def _copy(target: Any, source: Any) -> Any:
             out_variants.inplace(COPY, "copy_", target, (source,), {})
         return target
     level = state.tangents[number]
-    with ActiveLevels((), state.tangents[:number]):
+    with level.below(number):
         pushed = tangent_at(source, level) if isinstance(source, Tensor) else None
         own = tangent_at(target, level)
         out_variants.inplace(COPY, "copy_", target, (source,), {})
@@ -418,7 +466,7 @@ def _copy(target: Any, source: Any) -> Any:
 def _relayout(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     target = args[0]
     for number, level in enumerate(state.tangents):
-        with ActiveLevels((), state.tangents[:number]):
+        with level.below(number):
             known = tangent_at(target, level)
             if known is not None:
                 set_tangent(target, level, op.call(known, *args[1:], **kwargs))

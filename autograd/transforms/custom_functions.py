@@ -174,10 +174,11 @@ def _apply_dual(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
     level: Any = state.tangents[number]
+    contexts: list[FunctionCtx] = []
     with ActiveLevels((), state.tangents[:number]):
-        contexts: list[FunctionCtx] = []
         output = function.apply(*args, _contexts=contexts, **kwargs)
-        ctx = contexts[0]
+    ctx = contexts[0]
+    with level.below(number):
         given = []
         for arg in args:
             known = tangent_at(arg, level) if isinstance(arg, Tensor) else None

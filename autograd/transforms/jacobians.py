@@ -11,11 +11,13 @@ from tensorplug.core.ops.creation.ranges import eye
 from tensorplug.core.ops.joining.joining import stack
 from tensorplug.core.tensor.tensor import Tensor
 
-from ..vmap.batched_tensor import moved
+from ..forward.forward_mode import ForwardLevel
+from ..vmap.batched_tensor import BatchLevel, moved, wrap
 from ..vmap.vmap import vmap
-from .points import Function, picked_arguments, replaced_arguments
+from .levels import ActiveLevels, state
+from .points import Function, behind, picked_arguments, replaced_arguments
 from .pytree import tree_flatten, tree_map, tree_unflatten
-from .transforms import jvp, vjp
+from .transforms import jvp, push, vjp
 
 __all__ = ["hessian", "jacfwd", "jacrev"]
 
@@ -180,35 +182,77 @@ def _columns(
         own = eye(total, dtype=point._key.dtype, device=point._key.device).narrow(1, start, size)
         directions.append(own.reshape((total, *point._shape)))
         start += size
+    if randomness == "different":
+        found, out_spec, aux = _pushed_by_sample(func, inputs, directions, has_aux)
+    else:
+        batch = BatchLevel(total, randomness)
+        found, out_spec, aux = _pushed(func, inputs, directions, batch, has_aux)
+    blocks = []
+    for value in found:
+        shape = value._shape[:-1]
+        row = []
+        start = 0
+        for point, size in zip(inputs, sizes, strict=True):
+            row.append(value.narrow(-1, start, size).reshape((*shape, *point._shape)))
+            start += size
+        blocks.append(row)
+    return blocks, out_spec, aux
+
+
+def _pushed(
+    func: Function,
+    points: tuple[Any, ...],
+    directions: list[Any],
+    batch: BatchLevel,
+    has_aux: bool,
+) -> tuple[list[Any], Any, Any]:
+    """Return the tangents of a function's results, with a last dimension for the directions.
+
+    The function runs once; its tensors are not batched, their tangents are.
+    """
+    outside = len(state.batches)
+    count = batch.size
+    batched = []
+    for point, direction in zip(points, directions, strict=True):
+        low = behind(point, state.batches)
+        with ActiveLevels((), ()):
+            direction = direction.reshape((count, *((1,) * outside), *point._shape))
+            batched.append(wrap(direction.expand((count, *low._shape)).clone(), 0, batch))
+    _, aux, results, tangents, spec = push(
+        func, list(points), tree_flatten(points)[1], batched, ForwardLevel(batch), has_aux, "jacfwd"
+    )
+    _check_real(results, "jacfwd", "outputs")
+    found = [
+        value.new_zeros((*value._shape, count)) if tangent is None else tangent
+        for value, tangent in zip(results, tangents, strict=True)
+    ]
+    return found, spec, aux
+
+
+def _pushed_by_sample(
+    func: Function,
+    points: tuple[Any, ...],
+    directions: list[Any],
+    has_aux: bool,
+) -> tuple[list[Any], Any, Any]:
+    """Return the same, the function batched: random ops draw for each direction."""
     kept: list[Any] = []
 
     def column(*vectors: Any) -> Any:
-        _, tangent, *aux = jvp(func, inputs, vectors, has_aux=has_aux)
+        _, tangent, *aux = jvp(func, points, vectors, has_aux=has_aux)
         leaves, spec = tree_flatten(tangent)
         _check_real(leaves, "jacfwd", "outputs")
         beside, beside_spec = tree_flatten(aux[0] if has_aux else ())
         kept[:] = [spec, beside, beside_spec]
         return tuple(leaves), [leaf for leaf in beside if isinstance(leaf, Tensor)]
 
-    found, batched = vmap(column, randomness=randomness)(*directions)
-    out_spec, beside, beside_spec = kept
-    blocks = []
-    for value in found:
-        shape = value._shape[1:]
-        row = []
-        start = 0
-        for point, size in zip(inputs, sizes, strict=True):
-            part = value.narrow(0, start, size)
-            start += size
-            part = moved(
-                part.reshape((size, -1)) if part.numel() else part.reshape((size, 0)), 0, 1
-            )
-            row.append(part.reshape((*shape, *point._shape)))
-        blocks.append(row)
+    found, batched = vmap(column, randomness="different")(*directions)
+    spec, beside, beside_spec = kept
     # Tensors beside the value are the same in each column, what else is there is as the function made it.
     tensors = iter(batched)
     aux = [next(tensors)[0] if isinstance(leaf, Tensor) else leaf for leaf in beside]
-    return blocks, out_spec, tree_unflatten(aux, beside_spec)
+    last = [moved(value, 0, len(value._shape) - 1) for value in found]
+    return last, spec, tree_unflatten(aux, beside_spec)
 
 
 def jacobian_columns(func: Function, points: tuple[Any, ...]) -> tuple[bool, list[list[Any]]]:

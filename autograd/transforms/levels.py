@@ -145,6 +145,9 @@ class _Transforms(Layer):
         if found & BATCHED or (batches and op.random):
             with ActiveLevels(batches, tangents):
                 return dispatch_state.call_batched(op, args, kwargs)
+        if tangents and op.random:
+            for level in tangents:
+                level.before_random()
         if found and tangents:
             with ActiveLevels((), tangents):
                 return dispatch_state.call_dual(op, args, kwargs)
@@ -230,6 +233,17 @@ def leaf_for(source: Any) -> Any:
     layers.note_point(leaf, source)
     dispatch_state.gradient.set_requires_grad(leaf, True)
     return leaf
+
+
+def without_target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the arguments of a write with a copy of the target: what a node saves must not be written to."""
+    target = args[0]
+    if not layers.recording.enabled or not any(
+        [tensor.requires_grad for tensor in tensors_in((*args, *kwargs.values()))]
+    ):
+        return args
+    content = target.clone()
+    return tuple([content if arg is target else arg for arg in args])
 
 
 def tensors_in(values: Any) -> Iterator[Any]:

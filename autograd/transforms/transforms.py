@@ -9,7 +9,6 @@ sum of all results holds each sample's own gradient.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.dispatch.layers import recording
@@ -19,7 +18,7 @@ from tensorplug.core.tensor.tensor import Tensor
 from ..engine import backward
 from ..forward.forward_mode import ForwardLevel, set_tangent, tangent_at
 from ..grad_mode import enable_grad
-from ..vmap.batched_tensor import BatchedTensor
+from ..vmap.batched_tensor import BatchedTensor, moved
 from .levels import ActiveLevels, entered, state
 from .points import (
     Function,
@@ -243,25 +242,57 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (value, back, released(aux, points, outside)) if has_aux else (value, back)
 
 
-def _without(tensor: Any, level: ForwardLevel) -> tuple[Any, Any]:
-    """Return a tensor's part without tangent, and the tangent, zeros if it has none."""
-    found = []
+def push(
+    func: Function,
+    points: list[Any],
+    spec: Any,
+    directions: list[Any],
+    level: ForwardLevel,
+    has_aux: bool,
+    name: str,
+) -> tuple[Any, Any, list[Any], list[Any], Any]:
+    """Call a function at points that have tangents.
 
-    def take(base: Any) -> Any:
-        found.append(tangent_at(base, level))
-        return base
+    Returns its output, what it returns beside, the tensors in the output with the tangent of each, None if it
+    has none, and the output's structure. Where the level pushes many directions, they are along the last
+    dimension of tangents.
 
-    _rebuilt_for(tensor, take)
-    if found[0] is None:
-        return tensor, None
-    tangent = rebuilt(tensor, lambda _: found[0])
-    return tensor, tangent
+    Parameters
+    ----------
+    directions : list of Tensor
+        What lies behind the batches at work, if any.
+    """
+    batches = state.batches
+    duals = []
+    for point in points:
+        low = behind(point, batches)
+        with ActiveLevels((), state.tangents):
+            duals.append(low.view_as(low))
+    number = len(state.tangents)
+    with level, entered(level, batch=False):
+        for dual, direction in zip(duals, directions, strict=True):
+            set_tangent(dual, level, direction)
+        arguments = [raised(dual, batches) for dual in duals]
+        output = func(*tree_unflatten(arguments, spec))
+        output, aux = _split_aux(output, has_aux, name)
+        results, out_spec = _tensors(output, name)
+        with level.below(number):
+            tangents = [_tangent_of(result, level) for result in results]
+    return output, aux, results, tangents, out_spec
 
 
-def _rebuilt_for(tensor: Any, visit: Callable[[Any], Any]) -> None:
-    while isinstance(tensor, BatchedTensor):
-        tensor = tensor.value
-    visit(tensor)
+def _tangent_of(tensor: Any, level: ForwardLevel) -> Any:
+    """Return a tensor's tangent, None if it has none."""
+    base = tensor
+    while isinstance(base, BatchedTensor):
+        base = base.value
+    tangent = tangent_at(base, level)
+    if tangent is None:
+        return None
+    if level.batches:
+        with ActiveLevels((), state.tangents):
+            tangent = moved(tangent.value, tangent.bdim, len(tangent._shape))
+    return rebuilt(tensor, lambda _: tangent)
 
 
 def jvp(
@@ -312,9 +343,6 @@ def jvp(
                 raise RuntimeError(
                     f"{name}: Expected {what} to contain only tensors, got {type(item)}"
                 )
-    batches = state.batches
-    level = ForwardLevel()
-    duals = []
     for point, vector in zip(points, vectors, strict=True):
         if point._shape != vector._shape:
             raise RuntimeError(
@@ -322,24 +350,18 @@ def jvp(
                 f"Tensor, this is not supported. Tensor is of size {list(point._shape)} while the given "
                 f"forward gradient is of size {list(vector._shape)}."
             )
-        low, direction = behind(point, batches), behind(vector, batches)
-        with ActiveLevels((), state.tangents):
-            dual = low.view_as(low)
-        duals.append((dual, direction))
-    with level, entered(level, batch=False):
-        for dual, direction in duals:
-            set_tangent(dual, level, direction)
-        arguments = [raised(dual, batches) for dual, _ in duals]
-        output = func(*tree_unflatten(arguments, spec))
-        output, aux = _split_aux(output, has_aux, name)
-        results, out_spec = _tensors(output, name)
-        with ActiveLevels(state.batches, state.tangents[:-1]):
-            pairs = [_without(result, level) for result in results]
-            if strict and any(tangent is None for _, tangent in pairs):
-                raise RuntimeError(
-                    f"{name}: The output of f is independent of the inputs, which strict=True forbids"
-                )
-            pushed = [zeros_like(value) if tangent is None else tangent for value, tangent in pairs]
+    directions = [behind(vector, state.batches) for vector in vectors]
+    output, aux, results, pushed, out_spec = push(
+        func, points, spec, directions, ForwardLevel(), has_aux, name
+    )
+    if strict and any(tangent is None for tangent in pushed):
+        raise RuntimeError(
+            f"{name}: The output of f is independent of the inputs, which strict=True forbids"
+        )
+    pushed = [
+        zeros_like(value) if tangent is None else tangent
+        for value, tangent in zip(results, pushed, strict=True)
+    ]
     answer = tree_unflatten(pushed, out_spec)
     return (output, answer, aux) if has_aux else (output, answer)
 

@@ -56,6 +56,15 @@ class BatchLevel(Level):
         )
 
 
+def check_randomness(randomness: str) -> None:
+    """Refuse random ops where the ``vmap`` was not told what they shall do."""
+    if randomness == "error":
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+            "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+        )
+
+
 class _Ended:
     """The array of a tensor that outlived its vmap."""
 

@@ -10,9 +10,16 @@ from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase
 
-from ..transforms.levels import ActiveLevels, map_tensors, run_spec, state, tensors_in
+from ..transforms.levels import (
+    ActiveLevels,
+    map_tensors,
+    run_spec,
+    state,
+    tensors_in,
+    without_target,
+)
 from . import composite_rules, plugin_rules, primitive_rules
-from .batched_tensor import BatchedTensor, BatchLevel, front, moved, wrap
+from .batched_tensor import BatchedTensor, BatchLevel, check_randomness, front, moved, wrap
 from .vmap_rules import VMAP_RULES, VmapInfo, VmapRule
 from .whole_composites import call_whole
 
@@ -107,7 +114,7 @@ def _wrapped(results: Any, level: BatchLevel) -> Any:
 def _random(op: Op, spec: Spec) -> Any:
     """Draw random bits by the innermost vmap's rule."""
     level: BatchLevel = state.batches[-1]
-    primitive_rules.check_randomness(level.randomness)
+    check_randomness(level.randomness)
     with ActiveLevels(state.batches[:-1], state.tangents):
         if level.randomness == "same":
             return run_spec(op, spec)
@@ -130,7 +137,7 @@ def _inplace(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         written = op.inplace_body(*args, **kwargs)
         if written is not NotImplemented:
             return written
-    result = op.call(*args, **kwargs)
+    result = op.call(*without_target(args, kwargs), **kwargs)
     if result._shape != target._shape:
         raise RuntimeError(
             f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "

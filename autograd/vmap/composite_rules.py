@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from tensorplug.core.device import generator
 from tensorplug.core.dispatch.op_registry import Op, handle
 
-from .primitive_rules import LogicalTensor, check_randomness, full, one_sample, padded, shape_of
+from .batched_tensor import check_randomness
+from .primitive_rules import LogicalTensor, full, one_sample, padded, shape_of
 from .vmap import vmap
 from .vmap_rules import VmapInfo
 

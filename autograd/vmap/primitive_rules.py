@@ -403,15 +403,6 @@ def index_put(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
 _APART = 1 << 44
 
 
-def check_randomness(randomness: str) -> None:
-    """Refuse random ops where the ``vmap`` was not told what they shall do."""
-    if randomness == "error":
-        raise RuntimeError(
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
-            "'different' randomness flags on vmap or perform the randomness operation out of vmap"
-        )
-
-
 def random_bits(op: Op, spec: Spec, size: int) -> Any:
     """Draw other bits for each sample."""
     import math
