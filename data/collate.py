@@ -16,7 +16,7 @@ _NOT_FOUND = (
 )
 
 #: What :func:`default_collate` asks first: libraries put functions for their own types here.
-default_collate_fn_map: dict[type, Callable[[Sequence[Any]], Any]] = {}
+default_collate_fn_map: dict[type, Callable[..., Any]] = {}
 
 
 def _is_array(value: Any) -> bool:
@@ -78,25 +78,33 @@ def default_collate(batch: Sequence[Any]) -> Any:
     >>> default_collate([{"x": 1, "y": "a"}, {"x": 2, "y": "b"}])
     {'x': tensor([1, 2]), 'y': ['a', 'b']}
     """
-    return collate(batch, default_collate_fn_map)
+    return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
-def collate(batch: Sequence[Any], functions: Mapping[type, Callable[[Sequence[Any]], Any]]) -> Any:
+def collate(
+    batch: Sequence[Any], *, collate_fn_map: Mapping[type, Callable[..., Any]] | None = None
+) -> Any:
     """Collate as :func:`default_collate`, with functions of one's own for some types of samples.
 
     Parameters
     ----------
     batch : sequence
         The samples.
-    functions : mapping of type to callable
-        For a sample of this type, ``function(batch)`` makes the result.
+    collate_fn_map : mapping of type to callable, optional
+        For samples of this type, ``function(batch, collate_fn_map=collate_fn_map)`` makes the result.
+
+    Examples
+    --------
+    >>> collate([{"x": "a"}, {"x": "b"}], collate_fn_map={str: lambda batch, **_: "".join(batch)})
+    {'x': 'ab'}
     """
+    functions = collate_fn_map or {}
     if not len(batch):  # an array of strings is one, too
         raise IndexError("default_collate: the batch is empty")
     first = batch[0]
-    for kind, function in functions.items():
-        if isinstance(first, kind):
-            return function(batch)
+    for kind in (type(first), *functions):  # its own type before those that it is derived from
+        if kind in functions and isinstance(first, kind):
+            return functions[kind](batch, collate_fn_map=collate_fn_map)
     if isinstance(first, Tensor):
         return stack(list(batch), 0)
     if isinstance(first, (str, bytes)):
@@ -108,7 +116,9 @@ def collate(batch: Sequence[Any], functions: Mapping[type, Callable[[Sequence[An
     if _is_array(first):
         return stack([as_tensor(item) for item in batch], 0)
     if isinstance(first, Mapping):
-        parts = {key: collate([item[key] for item in batch], functions) for key in first}
+        parts = {
+            key: collate([item[key] for item in batch], collate_fn_map=functions) for key in first
+        }
         return _rebuild_mapping(first, parts)
     if isinstance(first, Sequence):
         return _collate_sequences(batch, first, functions)
@@ -118,7 +128,7 @@ def collate(batch: Sequence[Any], functions: Mapping[type, Callable[[Sequence[An
 def _collate_sequences(
     batch: Sequence[Sequence[Any]],
     first: Sequence[Any],
-    functions: Mapping[type, Callable[[Sequence[Any]], Any]],
+    functions: Mapping[type, Callable[..., Any]],
 ) -> Any:
     lengths = {len(item) for item in batch}
     if len(lengths) > 1:
@@ -126,7 +136,7 @@ def _collate_sequences(
             "each element in list of batch should be of equal size, got sequences of lengths "
             f"{sorted(lengths)}"
         )
-    columns = [collate(column, functions) for column in zip(*batch, strict=True)]
+    columns = [collate(column, collate_fn_map=functions) for column in zip(*batch, strict=True)]
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return type(first)(*columns)
     if isinstance(first, tuple):

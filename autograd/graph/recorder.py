@@ -358,7 +358,10 @@ class Recorder(GradientLayer):
 
     def requires_grad(self, tensor: Any) -> bool:
         """Return whether a view requires grad by now."""
-        return requires_grad(tensor)
+        try:
+            return requires_grad(tensor)
+        except RuntimeError:  # no node fits what it shows; only its use is wrong
+            return True
 
     def set_requires_grad(self, tensor: Any, value: bool) -> None:
         """Make a leaf require grad or not.

@@ -290,7 +290,8 @@ def result_dtype(operands: Iterable[Any]) -> DType:
     for operand in operands:
         shape = getattr(operand, "_shape", None)
         if shape is None:
-            rank, dtype = 2, scalar_dtype(operand)
+            wide = type(operand) is int and operand >= 1 << 63  # of no signed dtype
+            rank, dtype = 2, uint64 if wide else scalar_dtype(operand)
         else:
             rank, dtype = (0 if shape else 1), operand._key.dtype
         known = groups[rank]

@@ -285,7 +285,10 @@ def numbers_of(tensor: Tensor, indent: int) -> str:
 
 def gradient_note(tensor: Tensor) -> list[str]:
     """Return what is printed of a tensor's place in the graph and of its tangent, if anything."""
-    node = tensor.grad_fn
+    try:
+        node = tensor.grad_fn
+    except RuntimeError:  # a view made without recording, whose base was written to since
+        return ["grad_fn=<Invalid>"]
     notes = ["requires_grad=True"] if node is None and tensor.requires_grad else []
     if node is not None:
         notes.append(f"grad_fn=<{node.name()}>")

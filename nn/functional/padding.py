@@ -12,7 +12,7 @@ from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import ones
 from tensorplug.core.ops.indexing.indexing import place
 from tensorplug.core.tensor.creation import tensor as make_tensor
-from tensorplug.core.tensor.shapes import Shape
+from tensorplug.core.tensor.shapes import Shape, as_shape
 
 from ._common import tensor
 
@@ -23,7 +23,7 @@ def _canonical_pad(
     input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None
 ) -> Any:
     tensor(input, "pad")
-    sizes = tuple([int(size) for size in pad])
+    sizes = as_shape((tuple(pad),), "pad")
     if len(sizes) % 2:
         raise RuntimeError(f"Padding length must be divisible by 2, got {len(sizes)}")
     shape = input._shape

@@ -13,6 +13,7 @@ from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import linspace, ones, stack, where
 from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.layout import contiguous_format
+from tensorplug.core.tensor.shapes import as_shape
 
 from ..ops._gradients import gradients
 from ._common import tensor
@@ -155,7 +156,8 @@ def _canonical_affine_grid(
     tensor(theta, "affine_grid", "theta")
     if theta.dtype.category != FLOATING:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
-    count = len(size) - 2
+    sizes = as_shape((tuple(size),), "affine_grid")
+    count = len(sizes) - 2
     if count not in (2, 3):
         raise NotImplementedError(
             "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. "
@@ -168,7 +170,7 @@ def _canonical_affine_grid(
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")
-    return theta, tuple([int(extent) for extent in size]), bool(align_corners)
+    return theta, sizes, bool(align_corners)
 
 
 @composite(rule=_canonical_affine_grid, method=False)

@@ -477,6 +477,17 @@ def test_the_bytes_as_another_dtype_are_no_view_for_gradients(dtype: tp.dtype) -
         z.sum().backward()
 
 
+def test_a_view_from_no_grad_is_shown_after_its_base_was_written_to() -> None:
+    base = tp.ones(2, requires_grad=True) * 1
+    with tp.no_grad():
+        view = base[:1]
+    base.mul_(2)
+    assert view.requires_grad
+    assert repr(view) == "tensor([2.], grad_fn=<Invalid>)"
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        view.sum()
+
+
 def test_a_view_from_no_grad_is_named_when_it_is_written_to() -> None:
     for x in (tp.ones(2, requires_grad=True), tp.ones(2, requires_grad=True) * 1):
         with tp.no_grad():

@@ -91,7 +91,9 @@ def test_collate_refuses(batch, error, text):
 
 
 def test_collate_with_functions_of_ones_own():
-    batch = collate([{"x": "a"}, {"x": "b"}], {str: "".join})
+    batch = collate(
+        [{"x": "a"}, {"x": "b"}], collate_fn_map={str: lambda batch, **_: "".join(batch)}
+    )
     assert batch == {"x": "ab"}
 
 

@@ -51,3 +51,29 @@ def test_gcd_and_lcm_in_place_and_promoted() -> None:
     assert tp.func.vmap(tp.lcm, (0, None))(x, tp.tensor(4)).tolist() == [12, 36, 0]
     with pytest.raises(TypeError):
         tp.lcm(x, 3)
+
+
+BEYOND = 2**63 + 5  # of uint64 alone
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda x: x + BEYOND, BEYOND + 1),
+        (lambda x: x * BEYOND, BEYOND),
+        (lambda x: x | BEYOND, BEYOND),
+        (lambda x: x // BEYOND, 0),
+        (lambda x: x % BEYOND, 1),
+        (lambda x: x < BEYOND, True),
+        (lambda x: x == BEYOND, False),
+    ],
+)
+def test_ints_that_no_signed_dtype_has_beside_bool(call, expected):
+    assert call(tp.tensor([True])).tolist() == [expected]
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_places_of_ints_beyond_all(right):
+    assert tp.searchsorted(tp.tensor([1.0, 2.0]), 2**63, right=right).item() == 2
+    assert tp.searchsorted(tp.tensor([1, 2]), 2**63, right=right).item() == 2
+    assert tp.bucketize(2**64 - 1, tp.tensor([1, 2]), right=right).item() == 2

@@ -14,7 +14,7 @@ from ...device.dtypes import COMPLEX, FLOATING, FLOATS, DType, get_default_dtype
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_variants import exact_out
-from ...tensor.shapes import normalize_dim
+from ...tensor.shapes import as_shape, normalize_dim
 from ..arithmetic.pointwise import conj_physical
 from ..rules import cast, check_tensor
 
@@ -100,12 +100,20 @@ def _check_points(name: str, size: int) -> None:
         raise RuntimeError(f"{name}(): Invalid number of data points ({size}) specified")
 
 
+def _sizes(name: str, s: Any) -> list[int] | None:
+    return (
+        None
+        if s is None
+        else list(as_shape((tuple(s) if isinstance(s, (tuple, list)) else (s,),), name))
+    )
+
+
 def _many_dims(
     name: str, input: Any, s: Sequence[int] | int | None, dim: Dims
 ) -> tuple[tuple[int, ...], list[int]]:
     """Return the dimensions, in the given order, and the size of the signal along each."""
     ndim = len(input._shape)
-    sizes = None if s is None else [s] if isinstance(s, int) else list(s)
+    sizes = _sizes(name, s)
     if dim is None:
         count = ndim if sizes is None else len(sizes)
         if count > ndim:
@@ -167,7 +175,7 @@ def r2c_over(name: str, forward: bool, input: Any, s: Any, dim: Any, norm: str |
 def c2r_over(name: str, forward: bool, input: Any, s: Any, dim: Any, norm: str | None) -> Any:
     input = _converted(name, input, to_complex=True)
     ndim = len(input._shape)
-    given: Any = None if s is None else [s] if isinstance(s, int) else list(s)
+    given: Any = _sizes(name, s)
     last = given[-1] if given else None
     if given:
         # How much of the input that takes is settled below.

@@ -10,7 +10,7 @@ from ...device.dtypes import int64, scalar_type
 from ...dispatch.op_registry import composite
 from ...dispatch.state import dispatch_state
 from ...tensor.base import TensorBase
-from ...tensor.shapes import normalize_dim
+from ...tensor.shapes import as_shape, normalize_dim
 from ..indexing.indexing import at, part
 from ..rules import check_tensor
 
@@ -73,7 +73,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     (tensor([0]), tensor([1, 2, 3]))
     """
     dim = _dimension(input, dim, "split_with_sizes")
-    sizes = [int(size) for size in split_sizes]
+    sizes = list(as_shape((tuple(split_sizes),), "split_with_sizes"))
     size = input._shape[dim]
     if sum(sizes) != size or min(sizes, default=0) < 0:
         raise RuntimeError(

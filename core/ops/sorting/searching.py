@@ -26,7 +26,8 @@ def _values(name: str, sequence: Tensor, values: Any) -> tuple[Tensor, Tensor]:
     if not is_tensor(values):
         if not isinstance(values, (bool, int, float)):
             raise TypeError(f"{name}(): expected Tensor or Number, got {type(values).__name__}")
-        wide = float64 if isinstance(values, float) else None  # a float of any size
+        # A float of any size, or an int of none that integers have.
+        wide = float64 if isinstance(values, float) or abs(values) >= 1 << 63 else None
         values = _FULL.call((), values, dtype=wide, device=sequence.device)
     for tensor in (sequence, values):
         refuse_complex(tensor, name)

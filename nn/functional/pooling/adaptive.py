@@ -12,7 +12,7 @@ from tensorplug.core.device.dtypes import FLOATING, int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite, composite_like
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.creation import tensor as make_tensor
-from tensorplug.core.tensor.shapes import Shape
+from tensorplug.core.tensor.shapes import Shape, as_shape
 
 from ...ops import pooling as ops
 from ...ops._formats import formatted
@@ -43,7 +43,8 @@ def _output_size(output_size: Any, size: Shape, name: str) -> Shape:
         wanted *= count
     if len(wanted) != count:
         raise RuntimeError(f"{name}(): output_size must be {count}, got {len(wanted)}")
-    result = tuple([s if w is None else int(w) for w, s in zip(wanted, size, strict=True)])
+    known = [s if w is None else w for w, s in zip(wanted, size, strict=True)]
+    result = as_shape((tuple(known),), name)
     if min(result, default=0) < 0:
         raise RuntimeError(
             f"{name}(): elements of output_size must be greater than or equal to 0 but received {result}"

@@ -10,6 +10,7 @@ from tensorplug.autograd import derivative, no_grad
 from tensorplug.core.device.dtypes import FLOATING, finfo, float32, promote_types
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops.rules import check_tensor
+from tensorplug.core.tensor.shapes import as_ints
 
 from ._shared import rows_backward, rows_normalized, with_weight
 from .batch_norm import batch_norm, of_nothing
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def _last_dims(input: Any, normalized_shape: Sequence[int], name: str) -> tuple[int, ...]:
     """Return the sizes of the last dimensions."""
     check_tensor(input, name)
-    wanted = tuple(normalized_shape)
+    wanted = as_ints(tuple(normalized_shape))
     if not wanted:
         raise RuntimeError(f"{name}(): Expected normalized_shape to be at least 1-dimensional")
     if input._shape[-len(wanted) :] != wanted:
