@@ -35,7 +35,8 @@ CPU: dict[Policy, list[str]] = {
         *_names(
             "adaptive_avg_pool3d adaptive_max_pool3d avg_pool3d binary_cross_entropy cdist cholesky "
             "cholesky_inverse cholesky_solve fractional_max_pool2d fractional_max_pool3d geqrf grid_sample "
-            "inverse lu_solve max_pool3d max_unpool2d max_unpool3d nanquantile orgqr ormqr pinverse polar "
+            "inverse lp_pool3d lu_solve max_pool3d max_unpool1d max_unpool2d max_unpool3d nanquantile orgqr "
+            "ormqr pinverse polar "
             "prod qr quantile stft svd trace triangular_solve "
             "view_as_complex"
         ),

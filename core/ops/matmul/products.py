@@ -278,7 +278,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
             f"and {list(b)}"
         )
     if len(b) == 1:
-        return matmul(input, other)
+        return dot(input, other) if len(a) == 1 else matmul(input, other)
     if len(a) == 1:
         return matmul(other, input)
     k = a[-1]
