@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tensorplug as tp
+from tensorplug import plugins
+from tensorplug.plugin import KernelTable, derivative
 
 COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "250"))
 SLICES = 2
@@ -84,23 +87,72 @@ def run(lib: Any, seed: int) -> Any:
     return found, values, ""
 
 
+def difference(torch: Any, seed: int) -> tuple[str, bool]:
+    """Return what is not as with torch, or an empty text, and whether a gradient was compared."""
+    (said, values, error), (found, ours, refused) = run(torch, seed), run(tp, seed)
+    if found != said:
+        return f"{found}, {said} in torch", False
+    for value, wanted in zip(ours, values, strict=False):
+        if not np.allclose(value, wanted, rtol=1e-9, atol=1e-9):
+            return f"{value}, {wanted} in torch", False
+    if any(text and "inplace operation" not in text for text in (error, refused)):
+        return f"{refused or 'no error'}, {error or 'no error'} in torch", False
+    if error:
+        return "", False
+    if refused or len(ours) != len(values):
+        return f"no gradient: {refused}", False
+    return "", True
+
+
+def faults(torch: Any, seeds: Iterable[int]) -> tuple[list[str], int]:
+    """Return what is wrong in programs, and how many were compared up to the gradient."""
+    wrong, computed = [], 0
+    for seed in seeds:
+        text, compared = difference(torch, seed)
+        computed += compared
+        wrong += [f"{seed}: {program(seed)}: {text}"] if text else []
+    return wrong, computed
+
+
 @pytest.mark.parametrize("part", range(SLICES))
 def test_programs(part: int) -> None:
     torch = pytest.importorskip("torch", reason="torch is the reference of this test")
-    computed = 0
-    for seed in range(part, COUNT, SLICES):
-        theirs, ours = run(torch, seed), run(tp, seed)
-        message = f"{seed}: {program(seed)}"
-        assert theirs[0] == ours[0], message
-        for wanted, found in zip(theirs[1], ours[1], strict=False):
-            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9, err_msg=message)
-        for error in (theirs[2], ours[2]):
-            assert not error or "inplace operation" in error, message
-        if not theirs[2]:
-            assert not ours[2], message
-            assert len(theirs[1]) == len(ours[1])
-            computed += 1
+    wrong, computed = faults(torch, range(part, COUNT, SLICES))
+    assert not wrong, "\n".join(wrong)
     assert computed > COUNT // SLICES // 3
+
+
+class WrongDerivative:
+    """A plugin for which the gradient passes by a conjugate as it is."""
+
+    name = "planted"
+
+    @plugins.hookimpl
+    def tensorplug_derivatives(self) -> list[Any]:
+        return [derivative("conj_physical", input=lambda g: g, priority=1)]
+
+
+class WrongKernel:
+    """A plugin that turns the sign of the real part, rather than that of the imaginary one."""
+
+    name = "planted"
+
+    @plugins.hookimpl
+    def tensorplug_kernels(self) -> KernelTable:
+        table = KernelTable("cpu", priority=1000)
+        table.add("conj_physical", lambda array: -array.conj(), dtypes=[tp.complex128])
+        return table
+
+
+@pytest.mark.parametrize("plugin", [WrongDerivative, WrongKernel])
+def test_planted_faults_are_found(plugin: Any) -> None:
+    torch = pytest.importorskip("torch", reason="torch is the reference of this test")
+    assert faults(torch, range(20))[0] == []
+    plugins.register(plugin())
+    try:
+        assert faults(torch, range(20))[0]
+    finally:
+        plugins.unregister("planted")
 
 
 def test_writes_that_are_carried_over_are_not_captured() -> None:

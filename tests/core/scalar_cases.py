@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import tensorplug as tp
-from tensorplug.core.dispatch.op_registry import get_op
+from tensorplug.core.dispatch.call_cache import clear_call_caches
+from tensorplug.core.dispatch.keys import all_keys
+from tensorplug.core.dispatch.op_registry import all_ops, get_op
 from tensorplug.testing import cases
 from tensorplug.testing.records import OpRecord, Sample, all_records
 
@@ -88,14 +90,16 @@ def of_numpy(value: Any) -> list[Any]:
 def near(value: Any) -> list[Any]:
     """Return numbers that are equal to one, or nearly, but not the same."""
     found: list[Any] = [value, *of_numpy(value)]
+    zeros = [0j, complex(0.0, -0.0), complex(-0.0, 0.0)]
     if isinstance(value, complex):
         found += [complex(value.real, 0.0), complex(value.real, -0.0), complex(-0.0, value.imag)]
+        found += zeros
     elif isinstance(value, float) and not math.isfinite(value):
         found += [-value, float("nan"), float("nan"), -math.nan]
     else:
         found += [int(value), float(value), complex(value), complex(value, -0.0), -value]
         found += [bool(value)] if value in (0, 1) else []
-        found += [0, 0.0, -0.0, False]
+        found += [0, 0.0, -0.0, False, *zeros]
         if abs(value) < 1 << 31:  # their keys say nothing of their values
             found += [tp.tensor(value), tp.tensor(0)]
     return found
@@ -118,3 +122,14 @@ def described(result: Any) -> Any:
     if isinstance(result, (list, tuple)):
         return [described(item) for item in result]
     return repr(result)
+
+
+def clear() -> None:
+    """Forget all calls, numbers and programs of formulas."""
+    clear_call_caches()
+    for key in all_keys():
+        key.scalars.clear()
+    for op in all_ops():
+        for plan in getattr(op.derivative, "plans", {}).values():
+            for formula in plan.formulas:
+                formula.programs.clear()

@@ -23,6 +23,7 @@ from tensorplug.autograd.engine.backward import _Seen
 from tensorplug.autograd.graph import hooks, saved_tensors
 from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.autograd.transforms import levels
+from tensorplug.core import contexts
 from tensorplug.core.dispatch import layers, overrides, resolution
 from tensorplug.core.tensor import printing
 from tensorplug.data.signals import signals_put_off
@@ -135,6 +136,7 @@ MODES = {
     "autograd.graph.saved_tensors.saved_tensors_hooks": lambda: saved_tensors.saved_tensors_hooks(
         abs, abs
     ),
+    "autograd.graph.saved_tensors.hooks_set_aside": saved_tensors.hooks_set_aside,
     "autograd.transforms.levels.ActiveLevels": lambda: levels.ActiveLevels((levels.Level(),), ()),
     "core.device.device.Device": lambda: tp.device("meta"),
     "core.dispatch.layers._Active": lambda: Watch().active(),
@@ -257,15 +259,21 @@ def context_managers():
 SAMPLE = 60
 
 
-def assert_nothing_stays(function):
-    """Interrupt a function and look at the state, while the traceback is alive."""
+def what_stays(function):
+    """Interrupt a function and look at the state, while the traceback is alive.
+
+    Returns what the first interrupt left behind that left anything: (its point, what of the state).
+    """
     interrupts = Interrupts()
     points = chosen_points(interrupts, function, SAMPLE)
     assert len(points) > 4
     wanted = state()
     for point in points:
         interrupts.run(function, point)
-        assert state() == wanted, point
+        found = state()
+        if found != wanted:
+            return [(point, name) for name in wanted if found[name] != wanted[name]]
+    return []
 
 
 def used(make):
@@ -289,7 +297,53 @@ def test_every_context_manager_is_known():
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")
 @pytest.mark.parametrize("name", MODES)
 def test_modes(name):
-    assert_nothing_stays(used(MODES[name]))
+    assert what_stays(used(MODES[name])) == []
+
+
+class EndsInPython(tp.no_grad):
+    """A mode that stays on if an interrupt comes where its end begins."""
+
+    def __exit__(self, *exc):
+        contexts.leave(*exc)
+
+
+class BeginsInTwoSteps(tp.no_grad):
+    """A mode that stays on if an interrupt comes before its second step: its block has not begun."""
+
+    def __enter__(self):
+        super().__enter__()
+        len("")
+        return self
+
+
+@pytest.mark.parametrize("make", [EndsInPython, BeginsInTwoSteps])
+def test_a_mode_that_stays_on_is_found(make):
+    assert what_stays(used(tp.no_grad)) == []
+    try:
+        assert [name for _, name in what_stays(used(make))] == ["recording", "contexts open"]
+    finally:
+        contexts.leave(None, None, None)
+    assert what_stays(used(tp.no_grad)) == []
+
+
+def points_it_outlasts(make, is_on):
+    """Return at which points an interrupt within a block leaves on what the block ends."""
+    entered, found = [], []
+
+    def use():
+        with make():
+            entered.append(True)
+
+    interrupts = Interrupts()
+    for point in chosen_points(interrupts, use, SAMPLE):
+        entered.clear()
+        interrupts.run(use, point)
+        if is_on() and entered:
+            found.append(point)
+        tp.set_grad_enabled(True)
+        tp.autograd.set_anomaly_enabled(False)
+        HOOKS.clear()
+    return found
 
 
 @pytest.mark.parametrize(
@@ -303,20 +357,21 @@ def test_modes(name):
 )
 def test_settings_that_may_be_blocks(make, is_on):
     """They act when they are made, until further notice, as in torch; but their block ends them."""
-    entered = []
+    assert points_it_outlasts(make, is_on) == []
 
-    def use():
-        with make():
-            entered.append(True)
 
-    interrupts = Interrupts()
-    for point in chosen_points(interrupts, use, SAMPLE):
-        entered.clear()
-        interrupts.run(use, point)
-        assert not (is_on() and entered)
-        tp.set_grad_enabled(True)
-        tp.autograd.set_anomaly_enabled(False)
+class Hooked:
+    """A handle whose end is a function of Python."""
+
+    def __enter__(self):
+        HOOKS[0] = abs
+
+    def __exit__(self, *exc):
         HOOKS.clear()
+
+
+def test_a_setting_that_outlasts_its_block_is_found():
+    assert points_it_outlasts(Hooked, lambda: bool(HOOKS))
 
 
 def casting(x):
@@ -357,4 +412,4 @@ def test_programs(name):
         program(tp.ones(2, 2, requires_grad=True))
 
     program = PROGRAMS[name]
-    assert_nothing_stays(run)
+    assert what_stays(run) == []

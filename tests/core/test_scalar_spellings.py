@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
-from scalar_cases import drawn, of_numpy, outcome
+from scalar_cases import clear, drawn, of_numpy, outcome
 
 import tensorplug as tp
+from tensorplug.core.device import scalars
+from tensorplug.core.dispatch import arguments
 from tensorplug.core.dispatch.op_registry import all_ops, get_op
 from tensorplug.testing import cases
 from tensorplug.testing.records import OpRecord
@@ -52,10 +55,10 @@ OTHERS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_scalars_of_numpy_do_what_python_numbers_do() -> None:
-    rng = np.random.default_rng(1)
-    for record, dtype, sample, slot in drawn(rng, COUNT, lambda record: record.op not in SKIPPED):
+def differing_spellings(drawings: Iterable[Any]) -> list[str]:
+    """Return which scalars of NumPy do not do what the Python number does."""
+    wrong = []
+    for record, dtype, sample, slot in drawings:
         op = get_op(record.op)
 
         def called(value: Any, inplace: bool, op=op, slot=slot, sample=sample) -> Any:  # type: ignore[no-untyped-def]
@@ -68,9 +71,37 @@ def test_scalars_of_numpy_do_what_python_numbers_do() -> None:
         inplace = bool(op.inplace) and slot.where != 0 and isinstance(sample.args[0], tp.Tensor)
         for variant in (False, True) if inplace else (False,):
             wanted = called(slot.value, variant)
-            for value in of_numpy(slot.value):
-                got = called(value, variant)
-                assert got == wanted, f"{record.op} {dtype.name} {sample}: {slot.where}={value!r}"
+            wrong += [
+                f"{record.op} {dtype.name} {sample}: {slot.where}={value!r}"
+                for value in of_numpy(slot.value)
+                if called(value, variant) != wanted
+            ]
+    return wrong
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scalars_of_numpy_do_what_python_numbers_do() -> None:
+    rng = np.random.default_rng(1)
+    wrong = differing_spellings(drawn(rng, COUNT, lambda record: record.op not in SKIPPED))
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.skipif(tp.compiled(), reason="compiled code does not look functions up in its module")
+def test_a_scalar_taken_for_another_number_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found() -> list[str]:
+        clear()
+        rng = np.random.default_rng(0)
+        return differing_spellings(drawn(rng, 20, lambda record: record.op == "leaky_relu"))
+
+    def cut_off(value: Any) -> Any:
+        return int(plain(value)) if isinstance(value, np.floating) else plain(value)
+
+    assert not found()
+    plain = arguments.plain
+    with monkeypatch.context() as patch:
+        patch.setattr(arguments, "plain", cut_off)
+        assert found()
+    clear()
 
 
 def _takes_any_number(record: OpRecord, slot: Any) -> bool:
@@ -85,20 +116,13 @@ def _takes_any_number(record: OpRecord, slot: Any) -> bool:
     return "Number" in kind or kind.startswith("float")
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_numbers_out_of_range_against_torch() -> None:
-    torch = pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+def differing_from_torch(drawings: Iterable[Any], rng: Any) -> tuple[list[str], int]:
+    """Return which calls with numbers out of range do not do what they do in torch, and how many compute."""
     import test_against_torch as reference
+    import torch
 
-    rng = np.random.default_rng(2)
     compared, wrong = 0, []
-    known = {
-        record.op
-        for record in reference.RECORDS
-        if "torch" not in record.skips
-        and "polynomial" not in record.op  # takes steps of its degree
-    }
-    for record, dtype, sample, slot in drawn(rng, COUNT, lambda record: record.op in known):
+    for record, dtype, sample, slot in drawings:
         if not _takes_any_number(record, slot) or record.op in OTHERS:
             continue
         op, function = get_op(record.op), reference.counterpart(record)
@@ -134,8 +158,44 @@ def test_numbers_out_of_range_against_torch() -> None:
             named = str(wanted.dtype).removeprefix("torch.")
             if not same or got.dtype.name != named:
                 wrong.append(f"{where} gives {got}, torch {wanted}")
+    return wrong, compared
+
+
+def known_to_torch(record: OpRecord) -> bool:
+    """Return whether torch has an op, and can tell what numbers out of range do in it."""
+    import test_against_torch as reference
+
+    return (
+        record in reference.RECORDS
+        and "torch" not in record.skips
+        and "polynomial" not in record.op  # takes steps of its degree
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_numbers_out_of_range_against_torch() -> None:
+    pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+    rng = np.random.default_rng(2)
+    wrong, compared = differing_from_torch(drawn(rng, COUNT, known_to_torch), rng)
     assert compared
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_number_that_wraps_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+
+    def found() -> list[str]:
+        clear()
+        rng = np.random.default_rng(0)
+        masked = drawn(rng, 20, lambda record: record.op == "masked_fill")
+        return differing_from_torch(masked, rng)[0]
+
+    assert not found()
+    with monkeypatch.context() as patch:
+        patch.setattr(scalars, "_largest", lambda dtype: math.inf)  # nothing is out of range
+        assert found()
+    clear()
 
 
 def test_what_is_a_float_in_torch_is_declared_as_one() -> None:
