@@ -17,7 +17,7 @@ cdef class Plan:
 cdef class CompiledDerivative:
     cdef public object op, name, owner
     cdef public list quick, sources
-    cdef public tuple formulas
+    cdef public tuple connected, formulas
     cdef public dict plans
 
     cpdef Plan plan(self, object mask)

@@ -205,6 +205,8 @@ class CompiledDerivative:
     ----------
     formulas : tuple of Formula
         One per differentiable argument.
+    connected : tuple of bool or None
+        Of which outputs formulas take the gradient; None for all. The others require none.
     plans : dict
         By the bit mask of arguments that require grad.
     quick : list
@@ -212,7 +214,7 @@ class CompiledDerivative:
     """
 
     __slots__ = (
-        "formulas", "name", "op", "owner", "plans", "quick", "sources",
+        "connected", "formulas", "name", "op", "owner", "plans", "quick", "sources",
     )  # fmt: skip
 
     def __init__(self, op: Op, source: Derivative) -> None:
@@ -238,6 +240,9 @@ class CompiledDerivative:
                 formula.untraceable = True
             formulas.append(formula)
         self.formulas = tuple(sorted(formulas, key=lambda formula: formula.position))
+        asked = [(GRADIENT, number) in self.sources for number in range(len(op.outputs))]
+        several = formulas and (GRADIENTS, 0) not in self.sources
+        self.connected = tuple(asked) if several and False in asked else None
         self.plans: dict[int, Plan] = {}
         self.quick: list[Plan | None] = [None] * 4
 

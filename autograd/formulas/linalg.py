@@ -19,6 +19,7 @@ import math
 from typing import Any
 
 from tensorplug.core.device.dtypes import finfo
+from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.ops.linalg.functions import matrix_exp, permutation_sign
 from tensorplug.core.ops.linalg.lu import (
     linalg_lu_factor_ex,
@@ -106,6 +107,19 @@ def _square_lu(g_L: Any, g_U: Any, L: Any, U: Any) -> Any:
     inner = (adjoint(L) @ g_L).tril(-1) + (g_U @ adjoint(U)).triu()
     right = solve_triangular_side(adjoint(U), inner, False, left=False)
     return solve_triangular_side(adjoint(L), right, True, unitriangular=True)
+
+
+def _unpacked(g_L: Any, g_U: Any, LU_data: Any, unpack_data: bool) -> Any:
+    if not unpack_data:
+        return zeros_like(LU_data)
+    m, n = LU_data._shape[-2:]
+    k = min(m, n)
+    lower, upper = g_L.tril(-1), g_U.triu()
+    if m < n:
+        lower = concatenate([lower, zeros_like(LU_data.narrow(-1, k, n - k))], -1)
+    elif m > n:
+        upper = concatenate([upper, zeros_like(LU_data.narrow(-2, k, m - k))], -2)
+    return lower + upper
 
 
 def _triangular(
@@ -334,6 +348,7 @@ DERIVATIVES = [
     derivative("linalg_cholesky_ex", A=_cholesky),
     derivative("linalg_qr", A=_qr),
     derivative("linalg_lu_factor_ex", A=_lu),
+    derivative("lu_unpack", LU_data=_unpacked),
     derivative("linalg_solve_ex", joint={"A, B": _solve}),
     derivative(
         "linalg_inv_ex",
