@@ -218,7 +218,7 @@ class Recorder(GradientLayer):
             return
         several = MultiNode()
         fill_node(how, several, args, outputs[0], outputs)
-        attach_several(several, outputs)
+        attach_several(several, outputs, how.rule.connected)
 
     def record_body(self, recorded: Any, tensors: Any, output: Any, found: Any) -> None:
         """Record a composite whose body was replayed."""

@@ -64,8 +64,8 @@ cdef PlainRecording _record_view(CompiledDerivative rule, TensorBase source, tup
 @cython.locals(output=TensorBase)
 cpdef attach(OpNode node, tuple outputs)
 
-@cython.locals(made=list, connected=tuple, index=Py_ssize_t, output=TensorBase, front=OutputNode)
-cpdef attach_several(MultiNode node, object outputs)
+@cython.locals(made=list, index=Py_ssize_t, output=TensorBase, front=OutputNode)
+cpdef attach_several(MultiNode node, object outputs, tuple connected=*)
 
 cpdef inference_saved()
 cpdef mark_inference(TensorBase tensor)

@@ -413,7 +413,8 @@ def _record_view(
 def attach(node: OpNode, outputs: tuple[Any, ...]) -> None:
     """Make `node` the maker of its differentiable outputs."""
     if isinstance(node, MultiNode):
-        attach_several(node, outputs)
+        known = isinstance(node, DecompositionNode)
+        attach_several(node, outputs, node.connected if known else node.plan.rule.connected)
         return
     for output in outputs:
         if output._key.is_differentiable:
@@ -423,11 +424,10 @@ def attach(node: OpNode, outputs: tuple[Any, ...]) -> None:
                 output._view.unrecorded_in = ""  # its op's body alone was not recorded
 
 
-def attach_several(node: MultiNode, outputs: Any) -> None:
-    """Make `node` the maker of those of several outputs that gradients come from, by a node for each."""
-    connected: tuple[bool, ...] | None = node.plan.rule.connected
-    if isinstance(node, DecompositionNode):
-        connected = node.connected
+def attach_several(
+    node: MultiNode, outputs: Any, connected: tuple[bool, ...] | None = None
+) -> None:
+    """Make `node` the maker of several outputs, of all or those said, by a node for each."""
     made: list[Any] = []
     for index, output in enumerate(outputs):
         made.append((output._key, output._shape))
