@@ -42,11 +42,16 @@ static void uniform(const int64_t *words, float *out, ptrdiff_t count, int threa
     });
 }
 
+/* Below x86-64-v4 no vectors of wide integers are converted: halves are, exactly, and their sum is rounded once. */
+static inline float above_zero(uint32_t word) {
+    return ((float)(int32_t)(word >> 16) * 0x1p16f + (float)(int32_t)((word & 0xffff) + 1)) * 0x1p-32f;
+}
+
 static void normal(const int64_t *radius, const int64_t *angle, float *out, ptrdiff_t count, int threads) {
     TP_PARALLEL(count, threads, begin, end, {
         INDEPENDENT
         for (ptrdiff_t i = begin; i < end; i++) {
-            const float r = (float)(radius[i] + 1) * 0x1p-32f;
+            const float r = above_zero((uint32_t)radius[i]);
             const float turn = (float)(int32_t)(angle[i] >> 8) * 0x1p-24f;
             out[i] = sqrtf(m_log_F32(r) * -2.0f) * m_cos_F32(turn * 6.283185307179586f);
         }
@@ -95,7 +100,7 @@ static inline tp_counter after(tp_counter first, uint64_t blocks) {
 static inline float single_of(uint32_t word) { return (float)(int32_t)(word >> 8) * 0x1p-24f; }
 
 static inline double double_of(uint32_t high, uint32_t low) {
-    return (double)(int64_t)((uint64_t)high << 21 | low >> 11) * 0x1p-53;
+    return ((double)(int32_t)(high >> 5) * 0x1p26 + (double)(int32_t)((high & 31) << 21 | low >> 11)) * 0x1p-53;
 }
 
 static void uniform_F32(void *out, ptrdiff_t count, tp_counter first, int threads) {
@@ -114,8 +119,7 @@ static void uniform_F64(void *out, ptrdiff_t count, tp_counter first, int thread
 }
 
 static inline float normal_of_F32(uint32_t radius, uint32_t angle) {
-    const float r = (float)((int64_t)radius + 1) * 0x1p-32f;
-    return sqrtf(m_log_F32(r) * -2.0f) * m_cos_F32(single_of(angle) * 6.283185307179586f);
+    return sqrtf(m_log_F32(above_zero(radius)) * -2.0f) * m_cos_F32(single_of(angle) * 6.283185307179586f);
 }
 
 static void normal_F32(void *out, ptrdiff_t count, tp_counter first, int threads) {
