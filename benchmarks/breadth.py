@@ -386,7 +386,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="JSON",
-        help="what an earlier run wrote, of which this one is a further part",
+        help="what an earlier run wrote, of which this one is a further part, or measures some again",
     )
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into a page")
     parser.add_argument("--note", default="", help="what else the page says of the run")
@@ -425,7 +425,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.freeze()  # the database's many objects: every collection would go through them
     table = Table(tp, torch, options.rounds, 0.001)
     for path in options.add:
-        table.cells += cells_of(path)
+        again = {one.label for one in chosen}
+        table.cells += [cell for cell in cells_of(path) if cell.name not in again]
     for number, operator in enumerate(chosen):
         before = len(table.cells)
         few = options.quick and number % QUICK_SAMPLE
