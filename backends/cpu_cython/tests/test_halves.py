@@ -8,6 +8,7 @@ import tensorplug as tp
 import tensorplug.nn
 import tensorplug.optim
 from tensorplug.core.dispatch.registered_ops import all_ops
+from tensorplug.testing.comparison import assert_close
 
 pytest.importorskip("tensorplug_cpu_cython.onednn", reason="oneDNN is not installed")
 
@@ -57,3 +58,26 @@ def test_halves_have_compiled_kernels(half: tp.dtype) -> None:
                 lacking.add(op.name)
     assert lacking == set().union(*OTHERS.values())
     assert served > 200
+
+
+HALVES = tp.arange(65536, dtype=tp.int32).to(tp.int16).view(tp.float16)
+TYPES = (
+    tp.float32, tp.float64, tp.bfloat16, tp.int64, tp.int32, tp.int16, tp.int8, tp.uint8, tp.uint16,
+    tp.bool, tp.complex64, tp.complex128,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.filterwarnings("ignore")
+def test_all_halves_are_converted_as_by_numpy(dtype, step):
+    """There by way of float32, and back; what integers make of numbers beyond them is anyone's."""
+    whole = (
+        HALVES if dtype.is_floating_point or dtype.is_complex else HALVES.nan_to_num().clamp(0, 100)
+    )
+    whole = whole[::step]
+    there = whole.to(dtype)
+    back = there.to(tp.float16)
+    with tp.prefer("cpu_numpy"):
+        assert_close(there, whole.to(dtype), rtol=0, atol=0, equal_nan=True)
+        assert_close(back, there.to(tp.float16), rtol=0, atol=0, equal_nan=True)
