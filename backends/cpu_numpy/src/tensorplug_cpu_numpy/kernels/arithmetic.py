@@ -21,6 +21,7 @@ def build(table: KernelTable) -> None:
     table.add("pow", power, dtypes=floats, priority=_PRIORITY)
     complexes = (dtype_named("complex64"), dtype_named("complex128"))
     table.add("pow", complex_power, dtypes=complexes, priority=_PRIORITY)
+    table.add("neg", complex_negative, dtypes=complexes, out=True, priority=_PRIORITY)
     table.add("add_scaled", add_scaled, dtypes=floats, out=True)
 
 
@@ -60,3 +61,10 @@ def complex_power(input: np.ndarray[Any, Any], exponent: np.ndarray[Any, Any]) -
     """Return powers of complex numbers; NumPy takes 15 times as long for squares as for products."""
     square = not exponent.ndim and exponent == 2
     return input * input if square else np.power(input, exponent)
+
+
+def complex_negative(input: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None = None) -> Any:
+    """Return the negative of complex numbers; NumPy takes five times as long as for their parts."""
+    if out is not None or not input.ndim or not input.flags.c_contiguous:
+        return np.negative(input, out=out)
+    return np.negative(input.view(input.real.dtype)).view(input.dtype)
