@@ -4,21 +4,27 @@ import pytest
 
 import tensorplug as tp
 from tensorplug.core.dispatch.op_registry import get_op
+from tensorplug.core.errors import KernelContractError
 from tensorplug.testing import cases
 from tensorplug.testing.records import all_records
 
 tp.nn  # noqa: B018  # its ops have records too
 
-NAMESPACES = (tp, tp.nn.functional, tp.linalg, tp.fft, tp.special)
-RECORDS = [
-    record
-    for record in all_records()
-    if any(
-        hasattr(space, record.op.split("_", 1)[-1]) or hasattr(space, record.op)
-        for space in NAMESPACES
+SPACES = {"linalg_": tp.linalg, "fft_": tp.fft, "special_": tp.special}
+
+
+def is_public(name):
+    return (
+        hasattr(tp, name)
+        or hasattr(tp.nn.functional, name)
+        or any(
+            name.startswith(prefix) and hasattr(space, name.removeprefix(prefix))
+            for prefix, space in SPACES.items()
+        )
     )
-    and not record.op.endswith("_new")
-]
+
+
+RECORDS = [record for record in all_records() if is_public(record.op)]
 SLICES = 4
 
 
@@ -51,6 +57,8 @@ def test_ops(part):
             try:
                 op.call(*args, **kwargs)
             except (TypeError, IndexError, ValueError):
+                continue
+            except KernelContractError:  # of ops that others call, with sizes of what is there
                 continue
             except Exception as error:
                 wrong.append(f"{op.name} {what}: {type(error).__name__} {error}"[:200])
