@@ -37,11 +37,11 @@ from ..transforms.levels import (
     without_target,
 )
 from ..vmap.batched_tensor import (
-    BatchedTensor,
     BatchLevel,
     check_randomness,
     front,
     is_batched,
+    ordinary,
     wrap,
 )
 from .tangents import FORMULAS, HOLOMORPHIC, LINEAR, rule_of
@@ -184,7 +184,7 @@ def _differentiate(
     with level.below(number):
         given = _tangents_of(values, level)
         found = _rule(op, values, given, outputs, spec)
-        others = [storage_of(_behind(tensor)) for tensor in tensors_in(given)]
+        others = [storage_of(ordinary(tensor)) for tensor in tensors_in(given)]
         for position, (output, value) in enumerate(zip(outputs, found, strict=True)):
             if value is None or not output._key.is_differentiable:
                 continue
@@ -194,7 +194,7 @@ def _differentiate(
                 value = value.expand(output._shape)
             if output._view is None:
                 # A write to the output is one to its tangent, and must reach no other.
-                memory = _behind(value)
+                memory = ordinary(value)
                 if overlaps(memory) or any(storage_of(memory) is other for other in others):
                     value = value.clone()
             set_tangent(output, level, value)
@@ -211,13 +211,6 @@ def _tangents_of(values: Any, level: ForwardLevel) -> list[Any]:
         else None
         for value in values
     ]
-
-
-def _behind(tensor: Any) -> Any:
-    """Return the ordinary tensor behind a batched one."""
-    while isinstance(tensor, BatchedTensor):
-        tensor = tensor.value
-    return tensor
 
 
 def _any(tangent: Any) -> bool:

@@ -15,7 +15,7 @@ from ..forward.forward_mode import ForwardLevel
 from ..vmap.batched_tensor import BatchLevel, moved, wrap
 from ..vmap.vmap import vmap
 from .levels import ActiveLevels, state
-from .points import Function, behind, picked_arguments, replaced_arguments
+from .points import Function, picked_arguments, replaced_arguments
 from .pytree import tree_flatten, tree_map, tree_unflatten
 from .transforms import jvp, push, vjp
 
@@ -210,14 +210,14 @@ def _pushed(
 
     The function runs once; its tensors are not batched, their tangents are.
     """
-    outside = len(state.batches)
+    outside = tuple([level.size for level in state.batches])
     count = batch.size
     batched = []
     for point, direction in zip(points, directions, strict=True):
-        low = behind(point, state.batches)
         with ActiveLevels((), ()):
-            direction = direction.reshape((count, *((1,) * outside), *point._shape))
-            batched.append(wrap(direction.expand((count, *low._shape)).clone(), 0, batch))
+            direction = direction.reshape((count, *((1,) * len(outside)), *point._shape))
+            whole = direction.expand((count, *outside, *point._shape)).clone()
+        batched.append(wrap(whole, 0, batch))
     _, aux, results, tangents, spec = push(
         func, list(points), tree_flatten(points)[1], batched, ForwardLevel(batch), has_aux, "jacfwd"
     )

@@ -18,7 +18,7 @@ from tensorplug.core.tensor.tensor import Tensor
 from ..engine import backward
 from ..forward.forward_mode import ForwardLevel, set_tangent, tangent_at
 from ..grad_mode import enable_grad
-from ..vmap.batched_tensor import BatchedTensor, moved
+from ..vmap.batched_tensor import moved, ordinary
 from .levels import ActiveLevels, entered, state
 from .points import (
     Function,
@@ -283,10 +283,7 @@ def push(
 
 def _tangent_of(tensor: Any, level: ForwardLevel) -> Any:
     """Return a tensor's tangent, None if it has none."""
-    base = tensor
-    while isinstance(base, BatchedTensor):
-        base = base.value
-    tangent = tangent_at(base, level)
+    tangent = tangent_at(ordinary(tensor), level)
     if tangent is None:
         return None
     if level.batches:

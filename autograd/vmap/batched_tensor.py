@@ -238,6 +238,13 @@ def front(value: Any, level: BatchLevel) -> Any:
     return value.expand((level.size, *value._shape))
 
 
+def ordinary(tensor: Any) -> Any:
+    """Return the tensor behind all batching."""
+    while isinstance(tensor, BatchedTensor):
+        tensor = tensor.value
+    return tensor
+
+
 def same_value(a: TensorBase, b: TensorBase) -> bool:
     """Return whether two tensors are one, seen through batching."""
     while isinstance(a, BatchedTensor) and isinstance(b, BatchedTensor) and a.level is b.level:

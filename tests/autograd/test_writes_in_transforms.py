@@ -106,10 +106,7 @@ def test_what_is_written_has_the_derivatives_of_what_is_returned(part):
                 given = [tp.stack([p, p * 0.9]) for p in points] if "vmap" in name else points
                 try:
                     expected = flat(transform(plain)(*given))
-                except (
-                    NotImplementedError,
-                    RuntimeError,
-                ):  # not to be had without the write either
+                except RuntimeError:  # not to be had without the write either
                     continue
                 try:
                     for got, known in zip(flat(transform(writing)(*given)), expected, strict=True):
