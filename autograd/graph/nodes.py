@@ -406,7 +406,10 @@ class MultiNode(OpNode):
         return results
 
     def output(self, saved: Any, number: int) -> Any:
-        """Return a saved output, the one of that number, as a tensor that this node made."""
+        """Return a saved output, as a tensor that this node made if gradients go through that one."""
+        connected = self.plan.rule.connected
+        if connected is not None and not connected[number]:
+            return saved
         result = OpNode.output(self, saved, number)
         if result._node is not None:
             result._node = OutputNode(self, number)

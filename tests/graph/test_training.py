@@ -45,6 +45,16 @@ class Attention(nn.Module):
         return x + self.out(found.transpose(1, 2).reshape(x.shape))
 
 
+class Autocast(nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, x):
+        with tp.autocast("cpu", tp.bfloat16):
+            return self.module(x)
+
+
 NETWORKS = {
     "convolution": (
         lambda: nn.Sequential(
@@ -54,6 +64,7 @@ NETWORKS = {
         lambda: tp.randn(2, 3, 8, 8),
     ),
     "attention": (Attention, lambda: tp.randn(2, 5, 8)),
+    "attention in bfloat16": (lambda: Autocast(Attention()), lambda: tp.randn(2, 5, 8)),
     "embedding": (
         lambda: nn.Sequential(nn.Embedding(9, 8), nn.Linear(8, 9), nn.LogSoftmax(-1)),
         lambda: tp.randint(9, (2, 4)),
