@@ -22,6 +22,7 @@ from .op import Delegated, Op
 from .state import dispatch_state
 
 NUMBERS = (bool, int, float, complex)
+_MOST_STEPS = 300  # of a body, such as one that goes through a batch: to trace a step takes a millisecond
 
 
 class Untraceable(Exception):
@@ -233,6 +234,8 @@ class Tracer(Layer):
         self.arrays[array] = None if array in self.arrays else place
 
     def _note(self, op: Op, key: DispatchKey, values: tuple[Any, ...], outputs: list[Any]) -> None:
+        if self.body and len(self.program.steps) == _MOST_STEPS:
+            raise Untraceable(f"{_MOST_STEPS} steps")
         numbers = op.pointwise
         operands = tuple([self._place(value, key, numbers) for value in values])
         program = self.program

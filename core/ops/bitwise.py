@@ -173,7 +173,7 @@ def logical_not(input: Tensor) -> Tensor:
     tensor([False,  True])
     """
     check_tensor(input, "logical_not")
-    return _EQ.call(input, 0)
+    return bitwise_not(input) if input._key.dtype.category == BOOL else _EQ.call(input, 0)
 
 
 exact_out(bitwise_not)

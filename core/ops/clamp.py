@@ -63,8 +63,9 @@ def fmax(input: Tensor, other: Tensor) -> Tensor:
     """
     check_tensor(input, "fmax")
     check_tensor(other, "fmax", "other")
-    larger = elementwise("fmax", input, other, without=(COMPLEX,)).values
-    first, second = larger
+    first, second = elementwise("fmax", input, other, without=(COMPLEX,)).values
+    if first._key.dtype.category != FLOATING:
+        return maximum(first, second)
     return where(_OR.call(_GE.call(first, second), _NE.call(second, second)), first, second)
 
 
@@ -81,6 +82,8 @@ def fmin(input: Tensor, other: Tensor) -> Tensor:
     check_tensor(input, "fmin")
     check_tensor(other, "fmin", "other")
     first, second = elementwise("fmin", input, other, without=(COMPLEX,)).values
+    if first._key.dtype.category != FLOATING:
+        return minimum(first, second)
     return where(_OR.call(_LE.call(first, second), _NE.call(second, second)), first, second)
 
 

@@ -101,6 +101,20 @@ def test_a_call_of_lists_and_of_keywords_is_replayed(runs):
     assert len(runs) == 4  # each twice
 
 
+def test_a_body_of_many_steps_is_not_traced_whole(runs, monkeypatch):
+    called = []
+    noted = programs.Tracer._note
+    if hasattr(noted, "__code__"):  # compiled, its calls cannot be counted
+        monkeypatch.setattr(
+            programs.Tracer, "_note", lambda *args: called.append(1) or noted(*args)
+        )
+    x = tp.arange(2000.0)
+    for result in thrice(tp.block_diag, *x.split(1)) + thrice(tp.unbind, x):
+        assert len(result) == 2000
+    assert not runs
+    assert len(called) < 2000
+
+
 def test_one_tensor_twice_and_two_that_are_alike_are_told_apart(runs):
     x, y = tp.tensor([1.0, 0.0]), tp.tensor([0.0, 1.0])
     assert [r.item() for r in thrice(functional.pairwise_distance, x, x, eps=0.0)] == [0, 0, 0]

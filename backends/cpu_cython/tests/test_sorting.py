@@ -52,7 +52,7 @@ def test_sort(length, dtype, descending):
         np.testing.assert_array_equal(sorting.argsort(array, dim, descending, None), expected)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8, np.float64, np.float16])
 @pytest.mark.parametrize("length", [1, 11, 97, 5000])
 @pytest.mark.parametrize("largest", [False, True])
 def test_top(length, dtype, largest):

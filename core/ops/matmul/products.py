@@ -468,15 +468,9 @@ def addbmm(
     _check_batches("addbmm", batch1, batch2, "batch1", "batch2")
     b, n, k = batch1._shape
     m = batch2._shape[2]
-    if b and batch1._key.dtype.is_half:  # rounded after each matrix
-        total: Any = input
-        for i in range(b):
-            left, right = batch1.select(0, i), batch2.select(0, i)
-            total = _added_once("addbmm", total, left, right, 1 if i else beta, alpha)
-        return total
     # The sum over the batch is one long sum over b * k.
     left = batch1.permute(1, 0, 2).reshape(n, b * k)
-    return _added("addbmm", input, matmul(left, batch2.reshape(b * k, m)), beta, alpha)
+    return _added_once("addbmm", input, left, batch2.reshape(b * k, m), beta, alpha)
 
 
 def _broadcast_to(name: str, input: Any, shape: tuple[int, ...]) -> Any:

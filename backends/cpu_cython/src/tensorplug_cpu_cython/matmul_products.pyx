@@ -4,7 +4,7 @@ cimport numpy as np
 
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport simd_level, threads_for
-from .types cimport TP_I16, descriptors, type_of
+from .types cimport TP_I32, TP_I64, descriptors, type_of
 
 np.import_array()
 
@@ -32,7 +32,7 @@ cdef enum:
     # A matrix of so few columns and so many rows is multiplied with a vector faster than by BLAS.
     LEAST_COLUMNS = 3, MOST_COLUMNS = 10, MANY_ROWS = 256
     # Longer integers are multiplied faster as parts in float64, if there are many.
-    MANY = 65536
+    MANY_I64 = 65536, LONG_I64 = 32, MANY_I32 = 134217728
 
 
 cdef struct matrix:
@@ -107,6 +107,7 @@ def integers(input, other):
     cdef np.ndarray x = plain_array(input), y = plain_array(other)
     cdef int left = np.PyArray_NDIM(x), right = np.PyArray_NDIM(y), number = type_of(x), dims = 0
     cdef np.npy_intp shape[2]
+    cdef double count
     cdef matrix a, b
     if not (1 <= left <= 2 and 1 <= right <= 2):
         return None
@@ -128,6 +129,9 @@ def integers(input, other):
         return run(kernels.vector[number], transposed(b), transposed(a), number, dims, shape)
     if a.along != 1 or b.along != 1:
         return None
-    if number < TP_I16 and a.rows > 1 and <double> a.rows * a.columns * b.columns > MANY:
+    count = <double> a.rows * a.columns * b.columns
+    if a.rows > 1 and (
+        number == TP_I64 and a.columns > LONG_I64 and count > MANY_I64 or number == TP_I32 and count > MANY_I32
+    ):
         return None
     return run(kernels.matrix[number], a, b, number, dims, shape)

@@ -110,12 +110,18 @@ cdef class Reduction:
         cdef char stack[1024]
         cdef int threads
         cdef int to = number
+        if number < 0 and np.PyArray_ISCOMPLEX(array) and dims < 63:
+            parts = array[..., None].view(array.real.dtype)
+            total_of_parts = self.call(parts, tuple(range(dims)) if dim is None else dim, keepdim)
+            return total_of_parts.view(array.dtype)[..., 0]
         if self.of_truth:
             # torch keeps its old truth values in uint8.
             to = TP_I64 if self.kind == TP_FILLED else TP_U8 if number == TP_U8 else TP_BOOL
             if not total:
                 return numpy.asarray(self.fallback(input, dim, keepdim), descriptors[to])
-            if number != TP_BOOL and (self.kind != TP_FILLED or kernels.reduce[TP_FILLED][number] == NULL):
+            if number == TP_U8 and self.kind != TP_FILLED:
+                pass  # the extremes tell as much
+            elif number != TP_BOOL and (self.kind != TP_FILLED or kernels.reduce[TP_FILLED][number] == NULL):
                 array = pointwise.cast(array, descriptors[TP_BOOL])
                 number = TP_BOOL
         elif number == TP_F16 or number == TP_BF16:
@@ -178,6 +184,8 @@ cdef class Reduction:
                 function(<char *> np.PyArray_DATA(array), <char *> np.PyArray_DATA(result), &form, partial, threads)
         if partial != stack:
             free(partial)
+        if self.of_truth and number == TP_U8:
+            return pointwise.cast(pointwise.cast(result, descriptors[TP_BOOL]), descriptors[TP_U8])
         return result
 
 

@@ -20,6 +20,13 @@
     BINARY_LOOP(name##_F64, double, double, expression64)                                              \
     HALF_LOOP(name##_F16, 2, F16, name##_F32, TO_HALF)                                                 \
     HALF_LOOP(name##_BF16, 2, BF16, name##_F32, TO_HALF)
+/* What concerns the sign alone, which is the same bit in both sorts of half precision. */
+#define UNARY_SIGN(name, expression32, expression64, bits)                                             \
+    UNARY_LOOP(name##_F32, float, float, expression32)                                                 \
+    UNARY_LOOP(name##_F64, double, double, expression64)                                               \
+    UNARY_LOOP(name##_F16, uint16_t, uint16_t, bits)                                                   \
+    UNARY_LOOP(name##_BF16, uint16_t, uint16_t, bits)                                                  \
+    LINKS(name, LINK_OF_ONE, expression32, expression64)
 #define COMPARE_FLOAT(name, expression)                                                                \
     BINARY_LOOP(name##_F32, float, uint8_t, expression)                                                \
     BINARY_LOOP(name##_F64, double, uint8_t, expression)                                               \
@@ -74,7 +81,10 @@ COMPARISON(le, <=)
 COMPARISON(gt, >)
 COMPARISON(ge, >=)
 
-BINARY_FLOAT(copysign, copysignf(x, y), copysign(x, y))
+BINARY_LOOP(copysign_F32, float, float, copysignf(x, y))
+BINARY_LOOP(copysign_F64, double, double, copysign(x, y))
+BINARY_LOOP(copysign_F16, uint16_t, uint16_t, (x & 0x7fff) | (y & 0x8000))
+BINARY_LOOP(copysign_BF16, uint16_t, uint16_t, (x & 0x7fff) | (y & 0x8000))
 BINARY_LOOP(nextafter_F32, float, float, m_nextafter_F32(x, y))
 BINARY_LOOP(nextafter_F64, double, double, m_nextafter_F64(x, y))
 
@@ -138,9 +148,9 @@ INLINE int64_t right_shifted(int64_t x, int64_t y) {
 SHIFTS(I64, int64_t, uint64_t, right_shifted(x, y))
 UNARY_LOOP(bitwise_not_BOOL, uint8_t, uint8_t, !x)
 
-UNARY_LINKED(neg, -x, -x)
+UNARY_SIGN(neg, -x, -x, x ^ 0x8000)
 INTEGER_UNARY(neg, (uint64_t)0 - (uint64_t)x)
-UNARY_LINKED(abs, fabsf(x), fabs(x))
+UNARY_SIGN(abs, fabsf(x), fabs(x), x & 0x7fff)
 INTEGER_UNARY(abs, (int64_t)x < 0 ? (uint64_t)0 - (uint64_t)x : (uint64_t)x)
 UNARY_LINKED(square, x * x, x * x)
 INTEGER_UNARY(square, (uint64_t)x * (uint64_t)x)

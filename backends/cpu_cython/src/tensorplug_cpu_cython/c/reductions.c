@@ -125,6 +125,43 @@ static int64_t count_BOOL_row(const uint8_t *x, ptrdiff_t n) {
         }                                                                                              \
     }
 
+/* Sums of the columns of narrow rows, such as the parts of complex numbers: as many vectors are added up beside each
+   other as it takes until the columns begin anew. */
+enum { NARROWEST = 2, NOT_NARROW = 9 };
+
+#define SUM_COLUMNS_OF(name, T, LONG)                                                                  \
+    COLUMNS_OF(name##_wide, T, T, LONG, SUM_OF, AS_IT_IS)                                              \
+    static inline __attribute__((always_inline)) void name##_narrow(LONG *total, const T *x, ptrdiff_t n, int width) { \
+        enum { PER = VECTOR / sizeof(T) };                                                             \
+        const int many = width < 4 ? 2 * width : width, size = many * PER;                             \
+        for (n *= width; n >= size;) {                                                                 \
+            const ptrdiff_t run = (n < RUN ? n : RUN) / size * size;                                   \
+            T##_vector sums[NOT_NARROW - 1] = {{0}};                                                   \
+            for (ptrdiff_t i = 0; i < run; i += size)                                                  \
+                for (int k = 0; k < many; k++) sums[k] += *(const T##_vector *)(x + i + k * PER);      \
+            T lanes[(NOT_NARROW - 1) * PER];                                                           \
+            memcpy(lanes, sums, sizeof(lanes));                                                        \
+            for (int l = 0; l < size; l++) total[l % width] += (LONG)lanes[l];                         \
+            x += run;                                                                                  \
+            n -= run;                                                                                  \
+        }                                                                                              \
+        for (int l = 0; l < n; l++) total[l % width] += (LONG)x[l];                                    \
+    }                                                                                                  \
+    static void name##_columns(LONG *total, const char *row, ptrdiff_t step, ptrdiff_t n, ptrdiff_t width) { \
+        const int is_narrow = width >= NARROWEST && width < NOT_NARROW && step == width * (ptrdiff_t)sizeof(T); \
+        const T *x = (const T *)row;                                                                   \
+        switch (is_narrow ? width : 0) { /* known widths, so that the sums stay in registers */        \
+        case 2: name##_narrow(total, x, n, 2); return;                                                 \
+        case 3: name##_narrow(total, x, n, 3); return;                                                 \
+        case 4: name##_narrow(total, x, n, 4); return;                                                 \
+        case 5: name##_narrow(total, x, n, 5); return;                                                 \
+        case 6: name##_narrow(total, x, n, 6); return;                                                 \
+        case 7: name##_narrow(total, x, n, 7); return;                                                 \
+        case 8: name##_narrow(total, x, n, 8); return;                                                 \
+        default: name##_wide_columns(total, row, step, n, width);                                      \
+        }                                                                                              \
+    }
+
 /* Whether so little is reduced at a time that a block of it is gathered, for vectors to run over the results. */
 static inline int is_short(const tp_reduction *s, ptrdiff_t count, ptrdiff_t size) {
     return count == 1 && s->reduced[1] > 1 && s->reduced[1] <= FEW &&
@@ -291,15 +328,15 @@ enum { ROW_VECTOR = VECTOR < 32 ? VECTOR : 32 };
     }
 
 SUM_ROW_OF(sum_F32, float, double)
-COLUMNS_OF(sum_F32, float, float, double, SUM_OF, AS_IT_IS)
+SUM_COLUMNS_OF(sum_F32, float, double)
 REDUCTION(sum_F32, float, float, double, 0, SUM_OF)
 SUMS_OF_ROWS(sum_F32, float, int32_t, double)
 SUM_ROW_OF(sum_F64, double, double)
-COLUMNS_OF(sum_F64, double, double, double, SUM_OF, AS_IT_IS)
+SUM_COLUMNS_OF(sum_F64, double, double)
 REDUCTION(sum_F64, double, double, double, 0, SUM_OF)
 SUMS_OF_ROWS(sum_F64, double, int64_t, double)
 SUM_ROW_OF(sum_I64, int64_t, int64_t)
-COLUMNS_OF(sum_I64, int64_t, int64_t, int64_t, SUM_OF, AS_IT_IS)
+SUM_COLUMNS_OF(sum_I64, int64_t, int64_t)
 REDUCTION(sum_I64, int64_t, int64_t, int64_t, 0, SUM_OF)
 SUMS_OF_ROWS(sum_I64, int64_t, int64_t, int64_t)
 LOOPS_OF(nansum_F32, float, float, double, 0, SUM_OF, OR_ZERO)

@@ -18,7 +18,11 @@ static inline uint32_t key_I16(int16_t x) { return (uint32_t)(uint16_t)(x ^ 0x80
 static inline uint32_t key_I8(int8_t x) { return (uint32_t)(uint8_t)(x ^ 0x80); }
 static inline uint32_t key_U8(uint8_t x) { return x; }
 static inline uint32_t key_BOOL(uint8_t x) { return x != 0; }
-static inline uint32_t key_F16(uint16_t x) { return key_F32(wide_F16(x)); }
-static inline uint32_t key_BF16(uint16_t x) { return key_F32(wide_BF16(x)); }
+static inline uint32_t key_half(uint16_t x, uint32_t infinity) {
+    const uint32_t size = x & 0x7fff;
+    return size > infinity ? UINT32_MAX : x & 0x8000 ? 0x8000 - size : 0x8000 + size;
+}
+static inline uint32_t key_F16(uint16_t x) { return key_half(x, 0x7c00); }
+static inline uint32_t key_BF16(uint16_t x) { return key_half(x, 0x7f80); }
 
 #endif

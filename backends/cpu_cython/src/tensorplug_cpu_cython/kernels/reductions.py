@@ -7,7 +7,7 @@ from typing import Any
 from tensorplug.plugin import KernelTable
 
 from .. import reductions
-from .._dtypes import FLOATS, NUMBERED
+from .._dtypes import COMPLEX, FLOATS, NUMBERED
 from ..below import below
 
 _KINDS = {
@@ -25,6 +25,8 @@ def build(table: KernelTable) -> None:
         dtypes = [NUMBERED[number] for number in reductions.types_of(kind)]
         if is_mean:
             dtypes = [dtype for dtype in dtypes if dtype.is_floating_point]
+        if kind == reductions.SUM:
+            dtypes += COMPLEX  # part by part
         kernel = reductions.Reduction(kind, below(op), is_mean)
         table.add(op, kernel.call, dtypes=dtypes)
     dtypes = [NUMBERED[number] for number in reductions.index_types()]
