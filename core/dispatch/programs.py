@@ -22,7 +22,9 @@ from .op import Delegated, Op
 from .state import dispatch_state
 
 NUMBERS = (bool, int, float, complex)
-_MOST_STEPS = 300  # of a body, such as one that goes through a batch: to trace a step takes a millisecond
+_MOST_STEPS = (
+    300  # of a body, such as one that goes through a batch: to trace a step takes a millisecond
+)
 
 
 class Untraceable(Exception):

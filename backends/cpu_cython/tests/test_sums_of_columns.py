@@ -48,7 +48,17 @@ def test_columns(dtype: str, width: int) -> None:
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex(dtype: str) -> None:
     rng = np.random.default_rng(0)
-    for shape in ((), (1,), (5,), (40_001,), (3, 700), (700, 3), (4, 50, 30), (2, 0, 3), (6, 5, 4, 3)):
+    for shape in (
+        (),
+        (1,),
+        (5,),
+        (40_001,),
+        (3, 700),
+        (700, 3),
+        (4, 50, 30),
+        (2, 0, 3),
+        (6, 5, 4, 3),
+    ):
         parts = rng.integers(-90, 90, (2, *shape))
         array = np.asarray(parts[0] + 1j * parts[1], dtype)
         orders = {tuple(range(array.ndim)), tuple(range(array.ndim))[::-1]}
