@@ -144,12 +144,13 @@ def isinf(input: Tensor) -> Tensor:
     check_tensor(input, "isinf")
     category = input.dtype.category
     if category < FLOATING:
-        return ne(input, input)
+        return _ZEROS_LIKE.call(input, dtype=bool_)
     if category == COMPLEX:
         return bitwise_or(isinf(_REAL.call(input)), isinf(_IMAG.call(input)))
     return eq(abs(input), math.inf)
 
 
+_ZEROS_LIKE, _ONES_LIKE = handle("zeros_like"), handle("ones_like")
 _IMAG = handle("imag")
 _REAL = handle("real")
 
@@ -166,7 +167,7 @@ def isfinite(input: Tensor) -> Tensor:
     """
     check_tensor(input, "isfinite")
     if input.dtype.category < FLOATING:
-        return eq(input, input)
+        return _ONES_LIKE.call(input, dtype=bool_)
     # Only of a finite number is the difference from itself zero rather than nan.
     return eq(sub(input, input), 0)
 
@@ -201,7 +202,9 @@ def _is_infinity(input: Tensor, infinity: float, name: str) -> Tensor:
     check_tensor(input, name)
     if input.dtype.category == COMPLEX:
         raise RuntimeError(f"{name} does not support complex inputs. Use isinf()")
-    return eq(input, infinity) if input.dtype.category == FLOATING else ne(input, input)
+    if input.dtype.category < FLOATING:
+        return _ZEROS_LIKE.call(input, dtype=bool_)
+    return eq(input, infinity)
 
 
 @composite()

@@ -9,6 +9,7 @@ from tensorplug.plugin import KernelTable
 from .. import sorting, sorting_search, sorting_select
 from .._dtypes import FLOATS, NUMBERED
 from ..below import below
+from ..halves import HALVES, in_single
 
 
 def build(table: KernelTable) -> None:
@@ -33,8 +34,12 @@ def build(table: KernelTable) -> None:
     table.add("nonzero_static", sorting_select.nonzero_static)
     table.add("kthvalue", sorting_select.kth, dtypes=NUMBERED)
     table.add("median_all", sorting_select.median_of_all, dtypes=NUMBERED)
-    floats = [d for d in FLOATS if d.itemsize > 2]
     whole = [d for d in NUMBERED if d not in FLOATS and d.name != "bool"]
-    table.add("searchsorted", sorting_search.searchsorted, dtypes=[*floats, *whole])
-    table.add("mode", sorting_select.mode, dtypes=[*floats, *whole])
-    table.add("isin", sorting_select.among, dtypes=[*floats, *whole])
+    whole += [d for d in FLOATS if d.itemsize > 2]
+    for op, kernel in (
+        ("searchsorted", sorting_search.searchsorted),
+        ("mode", sorting_select.mode),
+        ("isin", sorting_select.among),
+    ):
+        table.add(op, kernel, dtypes=whole)
+        table.add(op, in_single(kernel), dtypes=HALVES)
