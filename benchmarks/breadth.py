@@ -4,6 +4,7 @@
 
     python -m benchmarks.breadth --quick
     python -m benchmarks.breadth --filter 'linalg|fft' --sizes small
+    python -m benchmarks.breadth --sizes 1e4 --dtypes int64,bfloat16
     python -m benchmarks.breadth --write docs/performance.md
 
 Each is called forward, and forward with backward where it has a derivative, on one thread, the libraries in
@@ -157,9 +158,13 @@ def verdict(name: str, ours: Any, theirs: Any, again: Any, libraries: tuple[Any,
         return "DIFFER"
     random = False
     for a, b, c in zip(mine, reference, repeated, strict=True):
-        x, y, z = (np.asarray(t.detach().resolve_conj().resolve_neg()) for t in (a, b, c))
+        if str(a.dtype).partition(".")[2] != str(b.dtype).partition(".")[2]:
+            return "DIFFER"
+        is_half = a.dtype.itemsize == 2 and a.dtype.is_floating_point
+        some = (t.float() if is_half else t.resolve_conj().resolve_neg() for t in (a, b, c))
+        x, y, z = (np.asarray(t.detach()) for t in some)
         random = random or not np.array_equal(y, z, equal_nan=y.dtype.kind in "fc")
-        if x.shape != y.shape or x.dtype != y.dtype:
+        if x.shape != y.shape:
             return "DIFFER"
         if random or not x.size:
             continue
@@ -169,7 +174,8 @@ def verdict(name: str, ours: Any, theirs: Any, again: Any, libraries: tuple[Any,
             same = np.array_equal(x, y)
         else:
             large = np.abs(y[np.isfinite(y)]).max(initial=0.0)
-            same = np.allclose(x, y, 1e-3, 1e-3 * max(1.0, float(large)), equal_nan=True)
+            part = 2e-2 if is_half else 1e-3
+            same = np.allclose(x, y, part, part * max(1.0, float(large)), equal_nan=True)
         if not same:
             return "DIFFER"
     return "random" if random else "agree"
@@ -184,18 +190,27 @@ class Table:
     rounds : int
     seconds : float
         As for :func:`harness.measure`.
+    dtypes : sequence of str
+        Of the samples, where operators take them, forward alone; by default float32, in both ways.
     """
 
-    def __init__(self, ours: Any, theirs: Any, rounds: int, seconds: float) -> None:
+    def __init__(
+        self, ours: Any, theirs: Any, rounds: int, seconds: float, dtypes: Sequence[str] = ()
+    ) -> None:
         self.libraries = (ours, theirs)
+        self.dtypes = dtypes
         self.rounds = rounds
         self.seconds = seconds
         self.cells: list[Cell] = []
 
     def add(self, operator: Operator, sizes: Iterable[str]) -> None:
         """Measure an operator at some sizes."""
+        for dtype in self.dtypes or ("",):
+            self._add(operator, sizes, dtype)
+
+    def _add(self, operator: Operator, sizes: Iterable[str], dtype: str) -> None:
         try:
-            small = database.samples(operator, self.libraries[1])
+            small = database.samples(operator, self.libraries[1], dtype)
         except Exception as error:  # one operator that fails must not hide the others
             self._failed(operator, "small", "forward", error)
             return
@@ -203,9 +218,10 @@ class Table:
             forms: Iterable[Sequence[Arguments]] = [small] if small else []
             if SIZES[size]:
                 forms = [[form] for one in small for form in self._grown(one, SIZES[size])][:8]
-            for way in ("forward", "backward"):
+            said = f"{size} {dtype}".rstrip()
+            for way in ("forward",) if dtype else ("forward", "backward"):
                 if way == "forward" or operator.info.supports_autograd:
-                    self._cell(operator, size, way, forms)
+                    self._cell(operator, said, way, forms)
 
     def _grown(self, one: Arguments, count: int) -> Iterable[Arguments]:
         return database.grown(one, count, self.libraries[1])
@@ -285,10 +301,15 @@ class Table:
 # --- output ---------------------------------------------------------------------------------------
 
 
+def columns_of(cells: Sequence[Cell]) -> list[tuple[str, str]]:
+    """Return the sizes and ways that there are, the sizes in their order, then by dtype as they came."""
+    found = dict.fromkeys((cell.size, cell.way) for cell in cells)
+    return sorted(found, key=lambda c: (list(SIZES).index(c[0].split()[0]), c[1] == "backward"))
+
+
 def summary(cells: Sequence[Cell]) -> list[str]:
     """Return the Markdown table of the means and shares per namespace."""
-    columns = [(size, way) for size in SIZES for way in ("forward", "backward")]
-    columns = [c for c in columns if any((cell.size, cell.way) == c for cell in cells)]
+    columns = columns_of(cells)
     names = {"forward": "forward", "backward": "and backward"}
     head = " | ".join(f"{size}, {names[way]}" for size, way in columns)
     lines = [f"| namespace | {head} |", f"| --- |{' --- |' * len(columns)}"]
@@ -316,14 +337,13 @@ def worst(cells: Sequence[Cell]) -> list[str]:
     """Return a line per namespace, size and way with the operators that are slowest beside torch."""
     lines = []
     for namespace in ("top level", *database.NAMESPACES):
-        for size in SIZES:
-            for way in ("forward", "backward"):
-                found = [c for c in cells if (c.namespace, c.size, c.way) == (namespace, size, way)]
-                found.sort(key=lambda cell: -cell.ratio)
-                listed = [f"{c.name} {c.ratio:.1f}" for c in found[:WORST] if c.ratio > ABOVE[0]]
-                if listed:
-                    names = ", ".join(one.removeprefix(f"{namespace}.") for one in listed)
-                    lines.append(f"- {namespace}, {size}, {way}: {names}")
+        for size, way in columns_of(cells):
+            found = [c for c in cells if (c.namespace, c.size, c.way) == (namespace, size, way)]
+            found.sort(key=lambda cell: -cell.ratio)
+            listed = [f"{c.name} {c.ratio:.1f}" for c in found[:WORST] if c.ratio > ABOVE[0]]
+            if listed:
+                names = ", ".join(one.removeprefix(f"{namespace}.") for one in listed)
+                lines.append(f"- {namespace}, {size}, {way}: {names}")
     return lines
 
 
@@ -379,6 +399,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--filter", default="", metavar="PATTERN", help="names that match a regex")
     parser.add_argument("--sizes", default=USUAL, help=f"of {', '.join(SIZES)} (default: {USUAL})")
+    parser.add_argument(
+        "--dtypes",
+        default="",
+        metavar="NAMES",
+        help="of the samples, forward alone (default: float32)",
+    )
     parser.add_argument("--rounds", type=int, help="turns of each library (default: 5)")
     parser.add_argument(
         "--add",
@@ -395,6 +421,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     options = parser.parse_args(arguments)
     options.sizes = options.sizes.split(",")
+    options.dtypes = [name for name in options.dtypes.split(",") if name]
+    if options.dtypes and options.write:
+        parser.error("--write puts the table of float32 into the page, not that of --dtypes")
     options.rounds = options.rounds or (3 if options.quick else 5)
     if unknown := set(options.sizes) - set(SIZES):
         parser.error(f"no such sizes: {', '.join(sorted(unknown))}")
@@ -423,7 +452,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: no operator matches {options.filter!r}", file=sys.stderr)
         return 2
     gc.freeze()  # the database's many objects: every collection would go through them
-    table = Table(tp, torch, options.rounds, 0.001)
+    table = Table(tp, torch, options.rounds, 0.001, options.dtypes)
     for path in options.add:
         again = {one.label for one in chosen}
         table.cells += [cell for cell in cells_of(path) if cell.name not in again]
@@ -433,7 +462,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         table.add(operator, [size for size in options.sizes if not (few and SIZES[size])])
         for cell in table.cells[before:]:
             said = cell.error or f"{cell.ratio:8.2f}  {cell.verdict}"
-            print(f"{cell.name:44} {cell.size:6} {cell.way:9} {said}", flush=True)
+            print(f"{cell.name:44} {cell.size:14} {cell.way:9} {said}", flush=True)
     facts = about(options.rounds, table.seconds)
     options.out.mkdir(parents=True, exist_ok=True)
     target = options.out / "breadth.json"

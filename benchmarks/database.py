@@ -128,12 +128,19 @@ def _rebound(function: Any, library: Any) -> Any:
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-def samples(operator: Operator, theirs: Any) -> list[Arguments]:
-    """Return some samples with elements, spread over all of them, as arguments of torch."""
+def samples(operator: Operator, theirs: Any, wanted: str = "") -> list[Arguments]:
+    """Return some samples with elements, spread over all of them, as arguments of torch.
+
+    They are of the dtype that is named, if the operator takes it, or of float32 where it does.
+    """
     dtypes = operator.info.supported_dtypes("cpu")
-    dtype = next(
-        d for d in (theirs.float32, theirs.int64, theirs.complex64, *dtypes) if d in dtypes
-    )
+    if wanted:
+        order: tuple[Any, ...] = (getattr(theirs, wanted),)
+    else:
+        order = (theirs.float32, theirs.int64, theirs.complex64, *dtypes)
+    dtype = next((d for d in order if d in dtypes), None)
+    if dtype is None:
+        return []
     made: list[Arguments] = []
     for sample in operator.info.sample_inputs("cpu", dtype, requires_grad=False):
         made.append(((sample.input, *sample.args), dict(sample.kwargs)))
@@ -166,6 +173,9 @@ def converted(value: Any, change: Callable[[Any], Any]) -> Any:
 def to_ours(value: Any, ours: Any, theirs: Any) -> Any:
     """Return an argument of torch as one of ours."""
     if isinstance(value, theirs.Tensor):
+        if value.dtype is theirs.bfloat16:  # NumPy has none
+            wide = to_ours(value.detach().float(), ours, theirs)
+            return wide.bfloat16().requires_grad_(value.requires_grad)
         given = value.detach().resolve_conj().resolve_neg()
         array = (
             np.lib.stride_tricks.as_strided(given.numpy(), given.shape)

@@ -90,3 +90,25 @@ def test_an_operator_at_three_sizes(tmp_path, capsys):
     } <= set(cells)
     assert all(cell["verdict"] == "agree" and np.isfinite(cell["ratio"]) for cell in cells.values())
     assert "Geometric mean" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_an_operator_in_some_dtypes(tmp_path):
+    pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+    options = ["--filter", "^(neg|bitwise_or)$", "--rounds", "1", "--sizes", "small,1e4"]
+    dtypes = ["--dtypes", "bfloat16,bool,int64"]
+    assert breadth.main([*options, *dtypes, "--out", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "breadth.json").read_text("utf-8"))
+    assert {(c["name"], c["size"], c["way"]): c["verdict"] for c in found["cells"]} == {
+        (name, f"{size} {dtype}", "forward"): "agree"
+        for name, dtypes in (("neg", ("bfloat16", "int64")), ("bitwise_or", ("bool", "int64")))
+        for size in ("small", "1e4")
+        for dtype in dtypes
+    }
+
+
+def test_the_table_of_dtypes_is_not_that_of_the_page(capsys):
+    pytest.importorskip("torch", reason="torch is not installed: nothing to compare with")
+    with pytest.raises(SystemExit):
+        breadth.parse(["--dtypes", "int64", "--write", "page.md"])
+    assert "--dtypes" in capsys.readouterr().err
