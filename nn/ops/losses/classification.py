@@ -13,7 +13,14 @@ from tensorplug.core.tensor.predicates import all_samples
 
 from ..activation import logsigmoid
 from ..linear import linear
-from .declaration import check_reduction, check_tensors, legacy_reduction, loss, reduced
+from .declaration import (
+    check_reduction,
+    check_tensors,
+    check_weight,
+    legacy_reduction,
+    loss,
+    reduced,
+)
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -25,7 +32,7 @@ def _check_classes(input: Any, target: Any, weight: Any, name: str) -> None:
     dtype = target._key.dtype
     if dtype is not int64 and dtype is not uint8:
         raise RuntimeError(
-            f"{name}(): expected target dtype to be Long, but got {scalar_type(dtype)}"
+            f"{name}(): expected target dtype to be Long or Byte, but got {scalar_type(dtype)}"
         )
     if len(shape) == 1:
         if len(wanted) > 1 or (len(wanted) == 1 and wanted[0] != 1):
@@ -48,6 +55,7 @@ def _check_classes(input: Any, target: Any, weight: Any, name: str) -> None:
             f"{name}(): weight tensor should be defined either for all {classes} classes or no classes "
             f"but got weight tensor of shape: {list(weight._shape)}"
         )
+    check_weight(input, weight)
 
 
 def _checked(input: Any, target: Any, weight: Any, reduction: str, name: str) -> Any:
