@@ -22,6 +22,21 @@ CASES = {
         for dtype in ("float64", "float16", "int64", "float32")
     },
     "cross_entropy-target": lambda L: L.nn.functional.cross_entropy(L.zeros(2, 3), L.zeros(2)),
+    **{
+        f"{loss}-{shape}-{target}": lambda L, loss=loss, shape=shape, target=target: getattr(
+            L.nn.functional, loss
+        )(L.zeros(shape), L.zeros(target, dtype=L.int64))
+        for loss in ("nll_loss", "cross_entropy")
+        for shape, target in [
+            ((5, 3), (5, 2)),
+            ((5, 3), (5, 1)),
+            ((3,), (2,)),
+            ((3,), (1, 1)),
+            ((2, 3, 4, 4), (2, 4)),
+            ((2, 3, 4, 4), (2, 1, 4, 4)),
+            ((2, 3, 4), (2, 5)),
+        ]
+    },
     "multi_margin_loss-target": lambda L: L.nn.functional.multi_margin_loss(
         L.zeros(5, 4), L.tensor([1, 2, 3])
     ),
@@ -29,6 +44,10 @@ CASES = {
     "LSTM": lambda L: L.nn.LSTM(3, 4)(L.zeros(2, 3).double()),
     "LSTMCell": lambda L: L.nn.LSTMCell(3, 4)(L.zeros(2, 3), (L.zeros(2, 4), L.zeros(1, 1, 2, 4))),
     "GRUCell": lambda L: L.nn.GRUCell(3, 4)(L.zeros(2, 3), L.zeros(1, 1, 2, 4)),
+    "fold": lambda L: L.nn.functional.fold(L.zeros(1, 12, 12), (4, 5), 2, dilation=8),
+    "fractional_max_pool2d": lambda L: L.nn.functional.fractional_max_pool2d(
+        L.zeros(1, 1, 4, 4), 2, output_ratio=(0.5, 0.5, 0.5)
+    ),
 }
 
 
@@ -56,3 +75,41 @@ def test_random_tensors_for_tests_lie_on_the_default_device():
     assert tp.testing.make_tensor(2, dtype=tp.float32, device=None).device == tp.device("cpu")
     with tp.device("meta"):
         assert tp.testing.make_tensor(2, dtype=tp.float32, device=None).is_meta
+
+
+CONVERSIONS = {
+    "device, bool": lambda L: (L.device("cpu"), True),
+    "None, bool": lambda L: (None, True),
+    "device, dtype, bool": lambda L: (L.device("cpu"), L.float64, True),
+    "device, None, bool": lambda L: ("cpu", None, True),
+    "dtype, bool": lambda L: (L.float64, True),
+    "dtype, bool, bool": lambda L: (L.float64, True, False),
+    "dtype, int": lambda L: (L.float64, 1),
+    "dtype, device": lambda L: (L.float64, L.device("cpu")),
+    "dtype, dtype": lambda L: (L.float64, L.float32),
+    "Tensor, bool": lambda L: (L.zeros(1).double(), True),
+    "Tensor, four": lambda L: (L.zeros(1), True, False, 1),
+    "device, Tensor": lambda L: (L.device("cpu"), L.tensor(3.0)),
+    "None, dtype": lambda L: (None, L.float64),
+    "list": lambda L: ([],),
+    "int64": lambda L: (L.int64,),
+}
+
+
+@pytest.mark.parametrize("arguments", CONVERSIONS.values(), ids=CONVERSIONS)
+def test_arguments_of_a_conversion_of_modules(arguments):
+    results = []
+    for L in (torch, tp):
+        try:
+            results.append(str(L.nn.Linear(2, 2).to(*arguments(L)).weight.dtype).split(".")[1])
+        except Exception as error:
+            results.append(type(error))
+    assert results[0] == results[1]
+
+
+def test_sizes_are_no_floating_point_tensors():
+    for L in (torch, tp):
+        with pytest.raises(TypeError):
+            L.nn.functional.interpolate(L.zeros(1, 1, 4, 4), size=(L.tensor(2.0), L.tensor(2.0)))
+    image = tp.nn.functional.interpolate(tp.zeros(1, 1, 4, 4), size=(tp.tensor(2), tp.tensor(3)))
+    assert image.shape == (1, 1, 2, 3)
