@@ -164,6 +164,10 @@ def _parse_to(
     args: tuple[Any, ...], options: dict[str, Any]
 ) -> tuple[Device | None, DType | None, bool]:
     """Return (device, dtype, non_blocking) of a call of ``Module.to``."""
+    for name, value in _by_name(args).items():
+        if name in options:
+            raise TypeError(f"to() got multiple values for argument {name!r}")
+        options[name] = value
     device = options.pop("device", None)
     dtype = options.pop("dtype", None)
     other = options.pop("tensor", None)
@@ -172,20 +176,6 @@ def _parse_to(
         raise RuntimeError(".to() does not accept copy argument")
     if options:
         raise TypeError(f"to() got an unexpected keyword argument {next(iter(options))!r}")
-    for arg in args:
-        if isinstance(arg, Tensor):
-            other = arg
-        elif isinstance(arg, bool):
-            non_blocking = arg
-        elif isinstance(arg, DType):
-            dtype = arg
-        elif isinstance(arg, (str, Device)):
-            device = arg
-        elif arg is not None:
-            raise TypeError(
-                f"to(): expected a device, a dtype or a tensor, got {arg!r} of type "
-                f"{type(arg).__name__}"
-            )
     if other is not None:
         device, dtype = other.device, other.dtype
     if dtype is not None:
@@ -197,3 +187,34 @@ def _parse_to(
                 f"dtype={dtype}"
             )
     return None if device is None else Device(device), dtype, non_blocking
+
+
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "device": (str, Device, type(None)),
+    "dtype": (DType, type(None)),
+    "tensor": Tensor,
+    "non_blocking": bool,
+    "copy": bool,
+}
+
+
+def _by_name(args: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the positional arguments of ``Module.to`` by name, which follow from what comes first."""
+    first = args[0] if args else None
+    flags = ("non_blocking", "copy")
+    if isinstance(first, Tensor):
+        names: tuple[str, ...] = ("tensor", *flags)
+    elif isinstance(first, DType):
+        names = ("dtype", *flags)
+    else:
+        names = ("device", "dtype", *flags)
+    given = dict(zip(names, args, strict=False))
+    if len(args) > len(names) or not all(
+        isinstance(value, _TYPES[name]) for name, value in given.items()
+    ):
+        got = ", ".join(type(arg).__name__ for arg in args)
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({got}), but expected (device, dtype, "
+            "bool non_blocking), (dtype, bool non_blocking) or (Tensor tensor, bool non_blocking)"
+        )
+    return given

@@ -10,6 +10,7 @@ import numpy as np
 
 from tensorplug.core.device.device import CPU, Device
 from tensorplug.core.device.dtypes import DType, bfloat16, complex32, iinfo
+from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.tensor.creation import from_numpy
 from tensorplug.core.tensor.tensor import Tensor
 
@@ -25,7 +26,7 @@ def seed(name: str) -> None:
 def make_tensor(
     *shape: Any,
     dtype: DType,
-    device: Device | str = "cpu",
+    device: Device | str | None = "cpu",
     low: float | None = None,
     high: float | None = None,
     requires_grad: bool = False,
@@ -62,8 +63,9 @@ def make_tensor(
         sizes = (*sizes[:-1], 2 * sizes[-1])
     array = _numbers(sizes, dtype, low, high, exclude_zero)
     made = from_numpy(array).to(dtype)
-    if Device(device) is not CPU:
-        made = made.to(device)
+    where = default_device() if device is None else Device(device)
+    if where is not CPU:
+        made = made.to(where)
     if noncontiguous and sizes:
         made = made[..., ::2]
     if memory_format is not None:

@@ -438,8 +438,14 @@ def fold(
     if where[0] * where[1] != blocks or min(where) < 1:
         raise RuntimeError(
             f"Given output_size={size}, kernel_size={kernel}, dilation={spread}, padding={around}, "
-            f"stride={steps}, expected size of input's dimension 2 to match the calculated number of "
-            f"sliding blocks {where[0]} * {where[1]}, but got input.size(2)={blocks}."
+            f"stride={steps}, "
+            + (
+                f"calculated shape of the array of sliding blocks as {where}, which is too small "
+                "(non-positive)"
+                if min(where) < 1
+                else "expected size of input's dimension 2 to match the calculated number of sliding blocks "
+                f"{where[0]} * {where[1]}, but got input.size(2)={blocks}."
+            )
         )
     image = col2im(x, size, kernel, spread, around, steps)
     return image if input.ndim == 3 else image.squeeze(0)

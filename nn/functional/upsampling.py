@@ -205,7 +205,8 @@ def _sizes(
                 f"spatial dimensions of {list(input.shape[2:])} and output size of {size}"
             )
         for item in sizes:
-            if isinstance(item, bool) or not hasattr(item, "__index__"):
+            real = isinstance(item, Tensor) and item.is_floating_point()
+            if real or isinstance(item, bool) or not hasattr(item, "__index__"):
                 raise TypeError(
                     "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, "
                     f"int], but got size with types {[type(item) for item in sizes]}"

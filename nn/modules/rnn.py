@@ -228,7 +228,10 @@ class RNNBase(Module):
         dtype = self.weight_ih_l0.dtype
         # Autocast converts both.
         if x.dtype is not dtype and not any(thread.autocast.enabled.values()):
-            raise ValueError(f"RNN input dtype ({x.dtype}) does not match weight dtype ({dtype})")
+            raise ValueError(
+                f"RNN input dtype ({x.dtype}) does not match weight dtype ({dtype}). "
+                f"Convert input: input.to({dtype}), or convert model: model.to({x.dtype})"
+            )
         if x.shape[-1] != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "

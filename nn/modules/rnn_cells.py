@@ -69,10 +69,11 @@ class RNNCellBase(Module):
             empty_state = zeros(x.shape[0], self.hidden_size, dtype=x.dtype, device=x.device)
             states = (empty_state,) * count
         else:
-            for state in states:
+            for number, state in enumerate(states):
                 if state.ndim not in (1, 2):
+                    which = f"hx[{number}]" if isinstance(self, LSTMCell) else "hidden"
                     raise ValueError(
-                        f"{name}: Expected hidden to be 1D or 2D, got {state.ndim}D instead"
+                        f"{name}: Expected {which} to be 1D or 2D, got {state.ndim}D instead"
                     )
             states = tuple([s if batched else s.unsqueeze(0) for s in states])
             for number, state in enumerate(states):

@@ -50,12 +50,13 @@ def _rule_of(name: str) -> Callable[[Any], tuple[Any]]:
     return canonical
 
 
-def widened(input: Any, function: Callable[[Any], Any]) -> Any:
-    """Return ``function(input)``, computed in float32 if the input is of half precision."""
+def widened(input: Any, function: Callable[..., Any], *others: Any) -> Any:
+    """Return ``function(input, *others)``, computed in float32 if the input is of half precision."""
     dtype = input.dtype
     if dtype is float16 or dtype is bfloat16:
-        return function(input.to(float32)).to(dtype)
-    return function(input)
+        wide = [value.to(float32) for value in (input, *others)]
+        return function(*wide).to(dtype)
+    return function(input, *others)
 
 
 def _canonical_leaky_relu(input: Any, negative_slope: Real = 0.01) -> tuple[Any, float]:
@@ -100,8 +101,12 @@ def elu(
 @composite(shapes="g(*S), input(*S)", method=False)
 def elu_backward(g: Tensor, input: Tensor, alpha: Real, scale: Real, input_scale: Real) -> Tensor:
     """Return `g` times the derivative of :func:`elu`."""
-    below = (input.clamp(max=0) * input_scale).exp() * (alpha * scale * input_scale)
-    return where(input > 0, g * scale, g * below)
+
+    def body(g: Any, x: Any) -> Any:
+        below = (x.clamp(max=0) * input_scale).exp() * (alpha * scale * input_scale)
+        return where(x > 0, g * scale, g * below)
+
+    return widened(g, body, input)
 
 
 # Klambauer et al., "Self-normalizing neural networks", 2017, equation 14.
@@ -177,14 +182,17 @@ _CUBE = 0.044715  # of Hendrycks and Gimpel; x * x * x, for array libraries take
 @composite(shapes="g(*S), input(*S)", method=False)
 def gelu_backward(g: Tensor, input: Tensor, approximate: str) -> Tensor:
     """Return `g` times the derivative of :func:`gelu`."""
-    x = input
-    if approximate == "tanh":
-        # (1 + tanh(u)) / 2 is sigmoid(2 u), and 1 - tanh(u)**2, in which digits cancel, a product of two.
-        u = 2 * _ROOT * (x + _CUBE * x * x * x)
-        s = u.sigmoid()
-        return g * (s + x * s * (-u).sigmoid() * (2 * _ROOT * (1 + 3 * _CUBE * x * x)))
-    density = (x * x * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
-    return g * (0.5 * (1 + (x * math.sqrt(0.5)).erf()) + x * density)
+
+    def body(g: Any, x: Any) -> Any:
+        if approximate == "tanh":
+            # (1 + tanh(u)) / 2 is sigmoid(2 u), and 1 - tanh(u)**2, in which digits cancel, a product of two.
+            u = 2 * _ROOT * (x + _CUBE * x * x * x)
+            s = u.sigmoid()
+            return g * (s + x * s * (-u).sigmoid() * (2 * _ROOT * (1 + 3 * _CUBE * x * x)))
+        density = (x * x * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
+        return g * (0.5 * (1 + (x * math.sqrt(0.5)).erf()) + x * density)
+
+    return widened(g, body, input)
 
 
 def _canonical_silu(input: Any) -> Any:
@@ -202,8 +210,12 @@ def silu(input: Tensor) -> Tensor:
 @composite(shapes="g(*S), input(*S)", method=False)
 def silu_backward(g: Tensor, input: Tensor) -> Tensor:
     """Return `g` times the derivative of :func:`silu`."""
-    s = input.sigmoid()
-    return g * (s * (1 + input * (1 - s)))
+
+    def body(g: Any, x: Any) -> Any:
+        s = x.sigmoid()
+        return g * (s * (1 + x * (1 - s)))
+
+    return widened(g, body, input)
 
 
 def _canonical_softplus(
@@ -237,8 +249,12 @@ def softplus(input: Tensor, beta: Real = 1.0, threshold: Real = 20.0) -> Tensor:
 @composite(shapes="g(*S), input(*S)", method=False)
 def softplus_backward(g: Tensor, input: Tensor, beta: Real, threshold: Real) -> Tensor:
     """Return `g` times the derivative of :func:`softplus`."""
-    z = input * beta
-    return where(z > threshold, g, g * z.sigmoid())
+
+    def body(g: Any, x: Any) -> Any:
+        z = x * beta
+        return where(z > threshold, g, g * z.sigmoid())
+
+    return widened(g, body, input)
 
 
 @composite(rule=_rule_of("logsigmoid"), method=False)
@@ -257,7 +273,7 @@ def logsigmoid(input: Tensor) -> Tensor:
 @composite(shapes="g(*S), input(*S)", method=False)
 def logsigmoid_backward(g: Tensor, input: Tensor) -> Tensor:
     """Return `g` times the derivative of :func:`logsigmoid`."""
-    return g * (-input).sigmoid()
+    return widened(g, lambda g, x: g * (-x).sigmoid(), input)
 
 
 @composite(rule=_rule_of("mish"), method=False)
@@ -325,7 +341,11 @@ def hardswish(input: Tensor) -> Tensor:
 @composite(shapes="g(*S), input(*S)", method=False)
 def hardswish_backward(g: Tensor, input: Tensor) -> Tensor:
     """Return `g` times the derivative of :func:`hardswish`."""
-    return where(input <= -3, 0.0, where(input < 3, g * (input / 3 + 0.5), g))
+
+    def body(g: Any, x: Any) -> Any:
+        return where(x <= -3, 0.0, where(x < 3, g * (x / 3 + 0.5), g))
+
+    return widened(g, body, input)
 
 
 def _canonical_glu(input: Any, dim: int = -1) -> tuple[Any, int]:

@@ -27,7 +27,8 @@ def _canonical_embedding(
     check_tensor(input, "embedding")
     if input.dtype.category != INTEGER:
         raise RuntimeError(
-            f"embedding(): Expected tensor for argument 'indices' to have an integer dtype, got {input.dtype}"
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; "
+            f"but got {input.type()} instead (while checking arguments for embedding)"
         )
     if weight.ndim != 2:
         raise RuntimeError(f"embedding(): 'weight' must be 2-D, got shape {list(weight.shape)}")

@@ -231,6 +231,10 @@ class DeviceModule(types.ModuleType):
         """Return whether the devices compute in bfloat16."""
         return self.is_available() and "bfloat16" in self._runtime().capabilities
 
+    def is_tf32_supported(self) -> bool:
+        """Return whether the devices multiply in TensorFloat-32."""
+        return self.is_available() and self.get_device_capability() >= (8, 0)
+
     # --- random numbers ---
 
     def _generators(self) -> list[Generator]:

@@ -95,6 +95,7 @@ def test_the_module_of_a_device_type_is_made_from_its_runtime():
     assert tp.cpu.get_device_properties().name == "cpu"
     assert isinstance(tp.cpu.memory_allocated(), int)
     assert tp.cpu.is_bf16_supported()
+    assert not tp.cpu.is_tf32_supported()
     with tp.cpu.device(0):
         pass
     with pytest.raises(ValueError, match="cpu"):

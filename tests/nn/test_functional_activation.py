@@ -175,6 +175,29 @@ def test_half_precision_rounds_once(compare, name, dtype):
     compare.functional(name, input, rtol=1e-2 if dtype is tp.bfloat16 else 1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", [tp.float16, tp.bfloat16])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        *[(name, {}) for name in ("gelu", "silu", "mish", "softplus", "logsigmoid", "elu", "celu")],
+        ("selu", {}),
+        ("hardswish", {}),
+        ("gelu", {"approximate": "tanh"}),
+    ],
+)
+def test_gradients_of_half_precision_round_once(name, options, dtype):
+    """Near where a derivative is zero several roundings would leave no digit."""
+    tp.manual_seed(0)
+    function = getattr(F, name)
+    half = (tp.randn(500) * 2.5).to(dtype).requires_grad_()
+    wide = half.detach().float().requires_grad_()
+    g = tp.randn(500).to(dtype)
+    function(half, **options).backward(g)
+    function(wide, **options).backward(g.float())
+    assert half.grad.dtype is dtype
+    assert half.grad.tolist() == wide.grad.to(dtype).tolist()
+
+
 @pytest.mark.parametrize("name", ["gelu", "silu", "mish", "softplus", "elu", "logsigmoid"])
 def test_second_derivative(name):
     input = tp.tensor([-2.0, -0.4, 0.3, 1.7], dtype=tp.float64, requires_grad=True)

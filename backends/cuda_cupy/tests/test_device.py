@@ -18,6 +18,7 @@ def test_presence():
     assert tp.cuda.get_device_name() == tp.cuda.get_device_properties(0).name
     assert tp.cuda.get_device_capability()[0] >= 5
     assert tp.cuda.is_bf16_supported()
+    assert tp.cuda.is_tf32_supported() == (tp.cuda.get_device_capability()[0] >= 8)
 
 
 @pytest.mark.skipif(HOSTED, reason="make test-cuda-hosted runs it whole")

@@ -182,6 +182,11 @@ def tensor_split(
                 "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
                 f"{scalar_type(given.dtype)}"
             )
+        if len(given._shape) > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                f"one-dimensional tensor, but got a tensor with {len(given._shape)} dims"
+            )
         given = given.tolist()
     size = input._shape[dim]
     if isinstance(given, int):

@@ -53,6 +53,10 @@ def _rule(count: int, *, both: bool) -> Callable[..., Any]:
                     f"{name} requires specifying either an output_size or an output_ratio"
                 )
             ratios = output_ratio if isinstance(output_ratio, Sequence) else (output_ratio,) * count
+            if len(ratios) != count:
+                raise ValueError(
+                    f"{name} requires output_ratio to either be a single Int or tuple of Ints."
+                )
             wanted = tuple([int(s * r) for s, r in zip(size, ratios, strict=True)])
         else:
             _check_count(output_size, count, name, "output_size")

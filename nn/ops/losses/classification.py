@@ -13,7 +13,14 @@ from tensorplug.core.tensor.predicates import all_samples
 
 from ..activation import logsigmoid
 from ..linear import linear
-from .declaration import check_reduction, check_tensors, legacy_reduction, loss, reduced
+from .declaration import (
+    check_reduction,
+    check_tensors,
+    check_weight,
+    legacy_reduction,
+    loss,
+    reduced,
+)
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -25,19 +32,27 @@ def _check_classes(input: Any, target: Any, weight: Any, name: str) -> None:
     dtype = target._key.dtype
     if dtype is not int64 and dtype is not uint8:
         raise RuntimeError(
-            f"{name}(): expected target dtype to be Long, but got {scalar_type(dtype)}"
+            f"{name}(): expected target dtype to be Long or Byte, but got {scalar_type(dtype)}"
+        )
+    if len(shape) == 1 and len(wanted) == 1 and wanted[0] != 1:
+        raise ValueError(
+            f"For 1D input, 1D target must have size 1, but got target size: {wanted[0]}"
         )
     if len(shape) == 1:
-        if len(wanted) > 1 or (len(wanted) == 1 and wanted[0] != 1):
-            raise ValueError(
-                f"Expected target of no dimension for input of shape {list(shape)}, got "
-                f"{list(wanted)}"
-            )
+        if len(wanted) > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     elif wanted != (shape[0], *shape[2:]):
         if not wanted or shape[0] != wanted[0]:
             raise ValueError(
                 f"Expected input batch_size ({shape[0]}) to match target batch_size "
                 f"({wanted[0] if wanted else 'none'})."
+            )
+        if len(shape) == 2:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if len(shape) == 4 and len(wanted) != 3:
+            raise RuntimeError(
+                "only batches of spatial targets supported (3D tensors) but got targets of dimension: "
+                f"{len(wanted)}"
             )
         raise RuntimeError(
             f"{name}(): Expected target size {[shape[0], *shape[2:]]}, got {list(wanted)}"
@@ -48,6 +63,7 @@ def _check_classes(input: Any, target: Any, weight: Any, name: str) -> None:
             f"{name}(): weight tensor should be defined either for all {classes} classes or no classes "
             f"but got weight tensor of shape: {list(weight._shape)}"
         )
+    check_weight(input, weight)
 
 
 def _checked(input: Any, target: Any, weight: Any, reduction: str, name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast
 
+from tensorplug.core.device.dtypes import scalar_type
 from tensorplug.core.dispatch.op_registry import Op, composite
 from tensorplug.core.tensor.base import TensorBase
 
@@ -105,6 +106,14 @@ def reduced(losses: Any, reduction: str, name: str) -> Any:
     if reduction == "none":
         return losses
     raise ValueError(f"{name}(): {reduction} is not a valid value for reduction: none, mean, sum")
+
+
+def check_weight(input: Any, weight: Any) -> None:
+    """Raise RuntimeError for weights of classes that have another dtype than the input."""
+    if weight is not None and weight._key.dtype is not input._key.dtype:
+        raise RuntimeError(
+            f"expected scalar type {scalar_type(input._key.dtype)} but found {scalar_type(weight._key.dtype)}"
+        )
 
 
 def check_tensors(name: str, **values: Any) -> None:

@@ -16,7 +16,7 @@ from tensorplug.core.tensor.shapes import normalize_dim
 
 from .._gradients import gradients
 from ..activation import logsigmoid
-from .declaration import check_gradient, check_reduction, check_tensors, loss, reduced
+from .declaration import check_gradient, check_reduction, check_tensors, check_weight, loss, reduced
 
 
 def _canonical_cosine_similarity(
@@ -176,7 +176,12 @@ def _check_multi_margin(
         )
     n = 1 if input.ndim < 2 else input.shape[0]
     if target.ndim > 1 or target.numel() != n:
-        raise RuntimeError(f"inconsistent target size, expected {n} but got {list(target.shape)}")
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples "
+            f"(batch size). Expected target size [{n}], but got {list(target.shape)}. "
+            f"Input has shape {list(input.shape)}."
+        )
+    check_weight(input, weight)
 
 
 @loss("input, target, p, margin, weight, reduction", _check_multi_margin)

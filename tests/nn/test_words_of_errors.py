@@ -1,0 +1,115 @@
+"""What modules and losses say of arguments that do not fit, in torch's words."""
+
+import re
+
+import pytest
+
+import tensorplug as tp
+
+torch = pytest.importorskip("torch", reason="the words are torch's")
+
+
+def weighted(loss, dtype):
+    return lambda L: getattr(L.nn.functional, loss)(
+        L.zeros(2, 3), L.tensor([0, 1]), weight=L.ones(3, dtype=getattr(L, dtype))
+    )
+
+
+CASES = {
+    **{
+        f"{loss}-{dtype}": weighted(loss, dtype)
+        for loss in ("nll_loss", "cross_entropy", "multi_margin_loss")
+        for dtype in ("float64", "float16", "int64", "float32")
+    },
+    "cross_entropy-target": lambda L: L.nn.functional.cross_entropy(L.zeros(2, 3), L.zeros(2)),
+    **{
+        f"{loss}-{shape}-{target}": lambda L, loss=loss, shape=shape, target=target: getattr(
+            L.nn.functional, loss
+        )(L.zeros(shape), L.zeros(target, dtype=L.int64))
+        for loss in ("nll_loss", "cross_entropy")
+        for shape, target in [
+            ((5, 3), (5, 2)),
+            ((5, 3), (5, 1)),
+            ((3,), (2,)),
+            ((3,), (1, 1)),
+            ((2, 3, 4, 4), (2, 4)),
+            ((2, 3, 4, 4), (2, 1, 4, 4)),
+            ((2, 3, 4), (2, 5)),
+        ]
+    },
+    "multi_margin_loss-target": lambda L: L.nn.functional.multi_margin_loss(
+        L.zeros(5, 4), L.tensor([1, 2, 3])
+    ),
+    "embedding": lambda L: L.nn.Embedding(3, 2)(L.zeros(2)),
+    "LSTM": lambda L: L.nn.LSTM(3, 4)(L.zeros(2, 3).double()),
+    "LSTMCell": lambda L: L.nn.LSTMCell(3, 4)(L.zeros(2, 3), (L.zeros(2, 4), L.zeros(1, 1, 2, 4))),
+    "GRUCell": lambda L: L.nn.GRUCell(3, 4)(L.zeros(2, 3), L.zeros(1, 1, 2, 4)),
+    "fold": lambda L: L.nn.functional.fold(L.zeros(1, 12, 12), (4, 5), 2, dilation=8),
+    "fractional_max_pool2d": lambda L: L.nn.functional.fractional_max_pool2d(
+        L.zeros(1, 1, 4, 4), 2, output_ratio=(0.5, 0.5, 0.5)
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_as_torch(case):
+    try:
+        wanted = case(torch)
+    except Exception as error:
+        words = re.sub(r"\btorch\.", "tensorplug.", str(error))
+        with pytest.raises(type(error), match=re.escape(words)):
+            case(tp)
+    else:
+        assert case(tp).item() == pytest.approx(wanted.item())
+
+
+def test_autocast_brings_weights_to_the_dtype_of_the_input():
+    with tp.autocast("cpu", dtype=tp.bfloat16):
+        loss = tp.nn.functional.cross_entropy(
+            tp.zeros(2, 3, dtype=tp.bfloat16), tp.tensor([0, 1]), weight=tp.ones(3)
+        )
+    assert loss.dtype is tp.float32
+
+
+def test_random_tensors_for_tests_lie_on_the_default_device():
+    assert tp.testing.make_tensor(2, dtype=tp.float32, device=None).device == tp.device("cpu")
+    with tp.device("meta"):
+        assert tp.testing.make_tensor(2, dtype=tp.float32, device=None).is_meta
+
+
+CONVERSIONS = {
+    "device, bool": lambda L: (L.device("cpu"), True),
+    "None, bool": lambda L: (None, True),
+    "device, dtype, bool": lambda L: (L.device("cpu"), L.float64, True),
+    "device, None, bool": lambda L: ("cpu", None, True),
+    "dtype, bool": lambda L: (L.float64, True),
+    "dtype, bool, bool": lambda L: (L.float64, True, False),
+    "dtype, int": lambda L: (L.float64, 1),
+    "dtype, device": lambda L: (L.float64, L.device("cpu")),
+    "dtype, dtype": lambda L: (L.float64, L.float32),
+    "Tensor, bool": lambda L: (L.zeros(1).double(), True),
+    "Tensor, four": lambda L: (L.zeros(1), True, False, 1),
+    "device, Tensor": lambda L: (L.device("cpu"), L.tensor(3.0)),
+    "None, dtype": lambda L: (None, L.float64),
+    "list": lambda L: ([],),
+    "int64": lambda L: (L.int64,),
+}
+
+
+@pytest.mark.parametrize("arguments", CONVERSIONS.values(), ids=CONVERSIONS)
+def test_arguments_of_a_conversion_of_modules(arguments):
+    results = []
+    for L in (torch, tp):
+        try:
+            results.append(str(L.nn.Linear(2, 2).to(*arguments(L)).weight.dtype).split(".")[1])
+        except Exception as error:
+            results.append(type(error))
+    assert results[0] == results[1]
+
+
+def test_sizes_are_no_floating_point_tensors():
+    for L in (torch, tp):
+        with pytest.raises(TypeError):
+            L.nn.functional.interpolate(L.zeros(1, 1, 4, 4), size=(L.tensor(2.0), L.tensor(2.0)))
+    image = tp.nn.functional.interpolate(tp.zeros(1, 1, 4, 4), size=(tp.tensor(2), tp.tensor(3)))
+    assert image.shape == (1, 1, 2, 3)
