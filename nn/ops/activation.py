@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
 from tensorplug.core.device.dtypes import BOOL, FLOATING, INTEGER, bfloat16, float16, float32
-from tensorplug.core.device.scalars import Real, coefficient, fitting, wrapped
+from tensorplug.core.device.scalars import Real, coefficient, fitting, rounded, wrapped
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.dispatch.out_variants import exact_out
 from tensorplug.core.ops import cat, where, zeros_like
@@ -57,6 +57,17 @@ def widened(input: Any, function: Callable[..., Any], *others: Any) -> Any:
         wide = [value.to(float32) for value in (input, *others)]
         return function(*wide).to(dtype)
     return function(input, *others)
+
+
+def _compared(input: Any) -> Any:
+    """Return what numbers are compared with that half precision need not hold."""
+    return input.to(float32) if input.dtype.is_half else input
+
+
+def _rounded(value: Real, dtype: Any) -> Any:
+    """Return a number that elements are compared with as their dtype holds it."""
+    number = fitting(value, dtype)
+    return rounded(number, dtype) if dtype.is_half else number
 
 
 def _canonical_leaky_relu(input: Any, negative_slope: Real = 0.01) -> tuple[Any, float]:
@@ -317,7 +328,8 @@ def relu6(input: Tensor) -> Tensor:
 @composite(shapes="g(*S), input(*S)", method=False)
 def hardtanh_backward(g: Tensor, input: Tensor, min_val: Real, max_val: Real) -> Tensor:
     """Return `g` times the derivative of :func:`hardtanh`."""
-    return where((input > min_val).logical_and(input < max_val), g, 0.0)
+    x = _compared(input)
+    return where((x > min_val).logical_and(x < max_val), g, 0.0)
 
 
 @composite(rule=_rule_of("hardsigmoid"), method=False)
@@ -370,8 +382,12 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     RuntimeError
         If that dimension's size is odd, or there is none.
     """
-    first, second = input.chunk(2, dim)
-    return first * second.sigmoid()
+
+    def body(x: Any) -> Any:
+        first, second = x.chunk(2, dim)
+        return first * second.sigmoid()
+
+    return widened(input, body)
 
 
 def _check_halves(g: Any, input: Any, dim: int) -> None:
@@ -385,9 +401,13 @@ def _check_halves(g: Any, input: Any, dim: int) -> None:
 @composite(shapes="input(*S), g(*)", rule=_check_halves, method=False)
 def glu_backward(g: Tensor, input: Tensor, dim: int) -> Tensor:
     """Return `g` times the derivative of :func:`glu`."""
-    first, second = input.chunk(2, dim)
-    s = second.sigmoid()
-    return cat([g * s, g * first * (s * (1 - s))], dim)
+
+    def body(g: Any, x: Any) -> Any:
+        first, second = x.chunk(2, dim)
+        s = second.sigmoid()
+        return cat([g * s, g * first * (s * (1 - s))], dim)
+
+    return widened(g, body, input)
 
 
 def _canonical_threshold(input: Any, threshold: Real, value: Real) -> tuple[Any, float, float]:
@@ -401,7 +421,7 @@ def _canonical_threshold(input: Any, threshold: Real, value: Real) -> tuple[Any,
 @composite(rule=_canonical_threshold, method=False)
 def threshold(input: Tensor, threshold: Real, value: Real) -> Tensor:
     """Return x where it is above `threshold`, else `value`."""
-    return where(input <= threshold, value, input)
+    return where(_compared(input) <= threshold, value, input)
 
 
 def _canonical_softshrink(input: Any, lambd: Real = 0.5) -> tuple[Any, float]:
@@ -429,7 +449,7 @@ def softshrink(input: Tensor, lambd: Real = 0.5) -> Tensor:
 
 
 def _canonical_hardshrink(input: Any, lambd: Real = 0.5) -> tuple[Any, float]:
-    return input, fitting(lambd, _floating(input, "hardshrink").dtype)
+    return input, _rounded(lambd, _floating(input, "hardshrink").dtype)
 
 
 @composite(rule=_canonical_hardshrink)
@@ -570,9 +590,15 @@ DERIVATIVES = [
     derivative("hardsigmoid", input=lambda g, input: hardsigmoid_backward(g, input)),
     derivative("glu", input=lambda g, input, dim: glu_backward(g, input, dim)),
     derivative("hardswish", input=lambda g, input: hardswish_backward(g, input)),
-    derivative("softshrink", input=lambda g, input, lambd: hardshrink_backward(g, input, lambd)),
+    derivative(
+        "softshrink",
+        input=lambda g, input, lambd: hardshrink_backward(g, input, _rounded(lambd, input.dtype)),
+    ),
     derivative("hardshrink", input=lambda g, input, lambd: hardshrink_backward(g, input, lambd)),
-    derivative("threshold", input=lambda g, input, threshold: where(input <= threshold, 0.0, g)),
+    derivative(
+        "threshold",
+        input=lambda g, input, threshold: where(_compared(input) <= threshold, 0.0, g),
+    ),
 ]
 
 exact_out(gelu, hardshrink, logsigmoid, softplus, softshrink)

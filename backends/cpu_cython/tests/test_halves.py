@@ -24,7 +24,7 @@ OTHERS = {
         "complex", "fft_r2c", "grid_counts", "histogram_counts", "view_as_complex",
     },
     "rounded after each step, as torch rounds": {
-        "logit", "sinc", "special_entr", "special_xlog1py", "xlogy", "nextafter", "frexp",
+        "logit", "logit_backward", "sinc", "special_entr", "special_xlog1py", "xlogy", "nextafter", "frexp",
     },
     "statistics beside images of halves are of float32": {
         "batch_norm_update_stats", "scaled_dot_product_efficient_attention",

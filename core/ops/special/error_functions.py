@@ -9,7 +9,7 @@ from ...device.dtypes import COMPLEX, Number
 from ...dispatch.op_registry import Spec, composite, primitive
 from ..arithmetic.division import div
 from ..arithmetic.pointwise import mul, neg, sub
-from ..clamp import clamp, clamp_backward
+from ..clamp import clamp, clamp_backward, held_bound
 from ..comparison import lt
 from ..elementary.exponential import log, log1p
 from ..masking import where
@@ -108,7 +108,8 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 def logit_backward(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
     """Return `g` times the derivative of :func:`logit`."""
     if eps is not None:
-        g = clamp_backward(g, input, eps, 1 - eps)
+        dtype = input._key.dtype
+        g = clamp_backward(g, input, held_bound(eps, dtype), held_bound(1 - eps, dtype))
         input = clamp(input, eps, 1 - eps)
     return div(g, mul(input, sub(1, input)))
 

@@ -9,6 +9,7 @@ from tensorplug.autograd import derivative
 from tensorplug.core.device.dtypes import FLOATING, int64, scalar_type, uint8
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import log_softmax, ones, softmax, where, zeros
+from tensorplug.core.ops.rules import rounded_once
 from tensorplug.core.tensor.predicates import all_samples
 
 from ..activation import logsigmoid
@@ -546,6 +547,9 @@ def binary_cross_entropy_with_logits(
     >>> binary_cross_entropy_with_logits(tp.tensor([1000.0]), tp.tensor([0.0]))
     tensor(1000.)
     """
+    if input._key.dtype.is_half:  # its gradient is a difference
+        tensors = (input, target, weight, None, None, reduction, pos_weight)
+        return rounded_once(binary_cross_entropy_with_logits, input._key.dtype, *tensors)
     logs = logsigmoid(input)
     if pos_weight is not None:
         logs = logs * ((pos_weight - 1) * target + 1)

@@ -138,7 +138,7 @@ def build(table: KernelTable) -> None:
     def logit(input: Any, eps: float | None, out: Any = None) -> Any:
         return logit_of((input,), _ENDLESS if eps is None else (eps, 1 - eps), out)
 
-    @table.kernel("logit_backward", dtypes=FLOATS)
+    @table.kernel("logit_backward", dtypes=SINGLE_AND_DOUBLE)
     def logit_gradient(g: Any, input: Any, eps: float | None) -> Any:
         return logit_slope((g, input), _ENDLESS if eps is None else (eps, 1 - eps))
 
