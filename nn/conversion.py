@@ -208,7 +208,7 @@ def _by_name(args: tuple[Any, ...]) -> dict[str, Any]:
         names = ("dtype", *flags)
     else:
         names = ("device", "dtype", *flags)
-    given = dict(zip(names, args, strict=False))
+    given: dict[str, Any] = dict(zip(names, args, strict=False))
     if len(args) > len(names) or not all(
         isinstance(value, _TYPES[name]) for name, value in given.items()
     ):
