@@ -8,7 +8,7 @@ from tensorplug.core.dispatch.op_registry import handle
 from tensorplug.core.ops.creation.creation import fill_new
 from tensorplug.core.ops.cumulative import cumprod_backward, recurrence
 from tensorplug.core.ops.indexing.gather import gather_backward
-from tensorplug.core.ops.rules import rounded_once
+from tensorplug.core.ops.rules import widened
 from tensorplug.core.tensor.shapes import Shape
 
 from ..engine.derivatives import derivative
@@ -30,8 +30,10 @@ def _logcumsumexp(g: Any, input: Any, result: Any, input_shape: Shape, dim: int)
     """
     if not input_shape:
         return g
-    if input.dtype.is_half:
-        return rounded_once(_logcumsumexp, input.dtype, g, input, result, input_shape, dim)
+    return widened(_weighted_sums, g, input, result, dim)
+
+
+def _weighted_sums(g: Any, input: Any, result: Any, dim: int) -> Any:
     rows = result.transpose(dim, -1)
     size = rows.shape[-1]
     if size == 0:

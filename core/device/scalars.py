@@ -95,6 +95,20 @@ def rounded(value: float, dtype: DType) -> float:
     return nearest if abs(nearest) <= limits.max else math.copysign(math.inf, value)
 
 
+def held_bound(bound: Any, dtype: DType) -> Any:
+    """Return a bound; a number is what elements are compared with, in half precision as that rounds it.
+
+    Raises
+    ------
+    RuntimeError
+        If it is out of range.
+    """
+    if not isinstance(bound, (int, float)):
+        return bound
+    number = fitting(bound, dtype)
+    return rounded(number, dtype) if dtype.is_half else bound
+
+
 def wrapped(value: Number, dtype: DType) -> Any:
     """Return an operand of arithmetic, which wraps around in integers and is infinite beyond floats.
 

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import COMPLEX, FLOATING, INTEGER, DType, Number, iinfo, result_dtype
-from ..device.scalars import fitting, rounded
+from ..device.scalars import held_bound
 from ..dispatch import out_variants
 from ..dispatch.op_registry import Delegated, Spec, composite, handle, in_place, primitive
 from ..tensor.base import TensorBase
@@ -138,14 +138,6 @@ def _canonical_clamp(input: Any, min: Any = None, max: Any = None) -> Any:
     if dtype.category != INTEGER or _fit(dtype, min, max):
         return input, min, max
     return Delegated.to(_clamp_steps, input, min, max)
-
-
-def held_bound(bound: Any, dtype: DType) -> Any:
-    """Return a bound; a number is what elements are compared with, in half precision as that rounds it."""
-    if not isinstance(bound, (int, float)):
-        return bound
-    number = fitting(bound, dtype)
-    return rounded(number, dtype) if dtype.is_half else bound
 
 
 def _clamp_steps(input: Any, min: Any, max: Any) -> Any:

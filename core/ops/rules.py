@@ -63,6 +63,14 @@ def rounded_once(function: Any, dtype: DType, *values: Any, **options: Any) -> A
     return cast(function(*wide, **options), dtype)
 
 
+def widened(function: Any, *values: Any, **options: Any) -> Any:
+    """Return what a function of tensors computes: of half precision in float32, rounded at the end."""
+    dtype = values[0]._key.dtype
+    if dtype.is_half:
+        return rounded_once(function, dtype, *values, **options)
+    return function(*values, **options)
+
+
 def to_floating(dtype: DType) -> DType:
     """Return `dtype`, or the default dtype for bool and the integers."""
     return dtype if dtype.category >= FLOATING else get_default_dtype()

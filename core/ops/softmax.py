@@ -13,7 +13,7 @@ from .arithmetic.division import div
 from .arithmetic.pointwise import sub
 from .copying import clone
 from .reductions.reductions import amax, sum
-from .rules import cast, check_tensor, rounded_once, to_floating
+from .rules import cast, check_tensor, to_floating, widened
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
@@ -101,18 +101,18 @@ def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
 @composite(method=False)
 def softmax_backward(g: Tensor, result: Tensor, dim: int) -> Tensor:
     """Return the gradient of softmax's input, from that of its result and the result."""
-    if g._key.dtype.is_half:
-        return rounded_once(softmax_backward, g._key.dtype, g, result, dim)
-    weighted = g * result
-    return sub(weighted, result * sum(weighted, dim, True))
+
+    def body(g: Any, result: Any) -> Any:
+        weighted = g * result
+        return sub(weighted, result * sum(weighted, dim, True))
+
+    return widened(body, g, result)
 
 
 @composite(method=False)
 def log_softmax_backward(g: Tensor, result: Tensor, dim: int) -> Tensor:
     """Return the gradient of log_softmax's input, from that of its result and the result."""
-    if g._key.dtype.is_half:
-        return rounded_once(log_softmax_backward, g._key.dtype, g, result, dim)
-    return sub(g, result.exp() * sum(g, dim, True))
+    return widened(lambda g, result: sub(g, result.exp() * sum(g, dim, True)), g, result)
 
 
 @composite(method=False)

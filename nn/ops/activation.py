@@ -12,11 +12,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.device.dtypes import BOOL, FLOATING, INTEGER, bfloat16, float16, float32
-from tensorplug.core.device.scalars import Real, coefficient, fitting, rounded, wrapped
+from tensorplug.core.device.dtypes import BOOL, FLOATING, INTEGER, float32
+from tensorplug.core.device.scalars import Real, coefficient, fitting, held_bound, wrapped
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.dispatch.out_variants import exact_out
 from tensorplug.core.ops import cat, where, zeros_like
+from tensorplug.core.ops.rules import widened
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.shapes import normalize_dim
 
@@ -50,24 +51,9 @@ def _rule_of(name: str) -> Callable[[Any], tuple[Any]]:
     return canonical
 
 
-def widened(input: Any, function: Callable[..., Any], *others: Any) -> Any:
-    """Return ``function(input, *others)``, computed in float32 if the input is of half precision."""
-    dtype = input.dtype
-    if dtype is float16 or dtype is bfloat16:
-        wide = [value.to(float32) for value in (input, *others)]
-        return function(*wide).to(dtype)
-    return function(input, *others)
-
-
 def _compared(input: Any) -> Any:
     """Return what numbers are compared with that half precision need not hold."""
     return input.to(float32) if input.dtype.is_half else input
-
-
-def _rounded(value: Real, dtype: Any) -> Any:
-    """Return a number that elements are compared with as their dtype holds it."""
-    number = fitting(value, dtype)
-    return rounded(number, dtype) if dtype.is_half else number
 
 
 def _canonical_leaky_relu(input: Any, negative_slope: Real = 0.01) -> tuple[Any, float]:
@@ -106,7 +92,7 @@ def elu(
         below = (x.clamp(max=0) * input_scale).expm1() * (alpha * scale)
         return where(x > 0, x * scale, below)
 
-    return widened(input, body)
+    return widened(body, input)
 
 
 @composite(shapes="g(*S), input(*S)", method=False)
@@ -117,7 +103,7 @@ def elu_backward(g: Tensor, input: Tensor, alpha: Real, scale: Real, input_scale
         below = (x.clamp(max=0) * input_scale).exp() * (alpha * scale * input_scale)
         return where(x > 0, g * scale, g * below)
 
-    return widened(g, body, input)
+    return widened(body, g, input)
 
 
 # Klambauer et al., "Self-normalizing neural networks", 2017, equation 14.
@@ -183,7 +169,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
             return 0.5 * x * (1 + (_ROOT * (x + _CUBE * x * x * x)).tanh())
         return x * 0.5 * (1 + (x * math.sqrt(0.5)).erf())
 
-    return widened(input, body)
+    return widened(body, input)
 
 
 _ROOT = math.sqrt(2 / math.pi)
@@ -203,7 +189,7 @@ def gelu_backward(g: Tensor, input: Tensor, approximate: str) -> Tensor:
         density = (x * x * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
         return g * (0.5 * (1 + (x * math.sqrt(0.5)).erf()) + x * density)
 
-    return widened(g, body, input)
+    return widened(body, g, input)
 
 
 def _canonical_silu(input: Any) -> Any:
@@ -215,7 +201,7 @@ def _canonical_silu(input: Any) -> Any:
 @composite(rule=_canonical_silu, method=False)
 def silu(input: Tensor) -> Tensor:
     """Return x times sigmoid(x)."""
-    return widened(input, lambda x: x * x.sigmoid())
+    return widened(lambda x: x * x.sigmoid(), input)
 
 
 @composite(shapes="g(*S), input(*S)", method=False)
@@ -226,7 +212,7 @@ def silu_backward(g: Tensor, input: Tensor) -> Tensor:
         s = x.sigmoid()
         return g * (s * (1 + x * (1 - s)))
 
-    return widened(g, body, input)
+    return widened(body, g, input)
 
 
 def _canonical_softplus(
@@ -254,7 +240,7 @@ def softplus(input: Tensor, beta: Real = 1.0, threshold: Real = 20.0) -> Tensor:
         z = x * beta
         return where(z > threshold, x, z.clamp(max=threshold).exp().log1p() / beta)
 
-    return widened(input, body)
+    return widened(body, input)
 
 
 @composite(shapes="g(*S), input(*S)", method=False)
@@ -265,7 +251,7 @@ def softplus_backward(g: Tensor, input: Tensor, beta: Real, threshold: Real) -> 
         z = x * beta
         return where(z > threshold, g, g * z.sigmoid())
 
-    return widened(g, body, input)
+    return widened(body, g, input)
 
 
 @composite(rule=_rule_of("logsigmoid"), method=False)
@@ -278,19 +264,19 @@ def logsigmoid(input: Tensor) -> Tensor:
     >>> logsigmoid(tp.tensor([-1000.0, 0.0]))
     tensor([-1.0000e+03, -6.9315e-01])
     """
-    return widened(input, lambda x: x.clamp(max=0) - (-x.abs()).exp().log1p())
+    return widened(lambda x: x.clamp(max=0) - (-x.abs()).exp().log1p(), input)
 
 
 @composite(shapes="g(*S), input(*S)", method=False)
 def logsigmoid_backward(g: Tensor, input: Tensor) -> Tensor:
     """Return `g` times the derivative of :func:`logsigmoid`."""
-    return widened(g, lambda g, x: g * (-x).sigmoid(), input)
+    return widened(lambda g, x: g * (-x).sigmoid(), g, input)
 
 
 @composite(rule=_rule_of("mish"), method=False)
 def mish(input: Tensor) -> Tensor:
     """Return x times tanh(softplus(x))."""
-    return widened(input, lambda x: x * softplus(x, 1.0, 20.0).tanh())
+    return widened(lambda x: x * softplus(x, 1.0, 20.0).tanh(), input)
 
 
 def _canonical_hardtanh(
@@ -335,7 +321,7 @@ def hardtanh_backward(g: Tensor, input: Tensor, min_val: Real, max_val: Real) ->
 @composite(rule=_rule_of("hardsigmoid"), method=False)
 def hardsigmoid(input: Tensor) -> Tensor:
     """Return (x + 3) / 6, cut off at 0 and 1."""
-    return widened(input, lambda x: (x + 3).clamp(0, 6) / 6)
+    return widened(lambda x: (x + 3).clamp(0, 6) / 6, input)
 
 
 @composite(shapes="g(*S), input(*S)", method=False)
@@ -347,7 +333,7 @@ def hardsigmoid_backward(g: Tensor, input: Tensor) -> Tensor:
 @composite(rule=_rule_of("hardswish"), method=False)
 def hardswish(input: Tensor) -> Tensor:
     """Return x times hardsigmoid(x)."""
-    return widened(input, lambda x: x * (x + 3).clamp(0, 6) / 6)
+    return widened(lambda x: x * (x + 3).clamp(0, 6) / 6, input)
 
 
 @composite(shapes="g(*S), input(*S)", method=False)
@@ -357,7 +343,7 @@ def hardswish_backward(g: Tensor, input: Tensor) -> Tensor:
     def body(g: Any, x: Any) -> Any:
         return where(x <= -3, 0.0, where(x < 3, g * (x / 3 + 0.5), g))
 
-    return widened(g, body, input)
+    return widened(body, g, input)
 
 
 def _canonical_glu(input: Any, dim: int = -1) -> tuple[Any, int]:
@@ -387,7 +373,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
         first, second = x.chunk(2, dim)
         return first * second.sigmoid()
 
-    return widened(input, body)
+    return widened(body, input)
 
 
 def _check_halves(g: Any, input: Any, dim: int) -> None:
@@ -407,7 +393,7 @@ def glu_backward(g: Tensor, input: Tensor, dim: int) -> Tensor:
         s = second.sigmoid()
         return cat([g * s, g * first * (s * (1 - s))], dim)
 
-    return widened(g, body, input)
+    return widened(body, g, input)
 
 
 def _canonical_threshold(input: Any, threshold: Real, value: Real) -> tuple[Any, float, float]:
@@ -445,11 +431,11 @@ def softshrink(input: Tensor, lambd: Real = 0.5) -> Tensor:
         # x * 0 keeps nan.
         return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))
 
-    return widened(input, body)
+    return widened(body, input)
 
 
 def _canonical_hardshrink(input: Any, lambd: Real = 0.5) -> tuple[Any, float]:
-    return input, _rounded(lambd, _floating(input, "hardshrink").dtype)
+    return input, held_bound(lambd, _floating(input, "hardshrink").dtype)
 
 
 @composite(rule=_canonical_hardshrink)
@@ -592,7 +578,7 @@ DERIVATIVES = [
     derivative("hardswish", input=lambda g, input: hardswish_backward(g, input)),
     derivative(
         "softshrink",
-        input=lambda g, input, lambd: hardshrink_backward(g, input, _rounded(lambd, input.dtype)),
+        input=lambda g, input, lambd: hardshrink_backward(g, input, held_bound(lambd, input.dtype)),
     ),
     derivative("hardshrink", input=lambda g, input, lambd: hardshrink_backward(g, input, lambd)),
     derivative(

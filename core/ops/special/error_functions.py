@@ -6,10 +6,11 @@ import math
 from typing import TYPE_CHECKING
 
 from ...device.dtypes import COMPLEX, Number
+from ...device.scalars import held_bound
 from ...dispatch.op_registry import Spec, composite, primitive
 from ..arithmetic.division import div
 from ..arithmetic.pointwise import mul, neg, sub
-from ..clamp import clamp, clamp_backward, held_bound
+from ..clamp import clamp, clamp_backward
 from ..comparison import lt
 from ..elementary.exponential import log, log1p
 from ..masking import where
