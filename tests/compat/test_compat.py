@@ -194,6 +194,7 @@ def test_a_module_is_run_by_name(tmp_path):
     assert run(tmp_path, "", "x", module="package.part") == "tensor([1., 1.]) ['x']\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "error"),
     [

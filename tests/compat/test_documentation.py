@@ -48,6 +48,7 @@ def test_there_are_many():
     assert len(EXAMPLES) > 700
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"), [pytest.param(*example, id=example[0]) for example in EXAMPLES[::EVERY]]
 )

@@ -116,6 +116,7 @@ def gradients(op, sample, in_place):
 ONCE = {record.op for record in RECORDS if "gradgrad" in record.skips}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(PARTS))
 def test_what_was_released_may_be_written(start):
     compared = 0

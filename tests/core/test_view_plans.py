@@ -92,6 +92,7 @@ KEYS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", KEYS, ids=str)
 def test_a_planned_index_is_the_index(key):
     op = SimpleNamespace(call=lambda x: x[key])

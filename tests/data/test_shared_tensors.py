@@ -56,6 +56,7 @@ def test_gradients_work_on():
     assert weight.tolist() == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_modules(context):
     model = tp.nn.Sequential(tp.nn.Linear(2, 2), tp.nn.BatchNorm1d(2))
     model[0].bias = None
@@ -72,6 +73,7 @@ def test_modules(context):
     assert model[0].weight.tolist() == [[7, 7], [7, 7]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", ["plain", "shared", "parameter"])
 def test_queues_share(context, make):
     tensor = tp.zeros(3)

@@ -278,6 +278,7 @@ def compare(seed: int, wrap: Callable[[Any], Any] = tp.compile) -> str:
 RAN: list[Any] = []
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*was resized:UserWarning")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_programs(part: int) -> None:

@@ -64,6 +64,7 @@ def step_of(kind):
     return model, tp.randn(*shape), size, kept * LAYERS * size, weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "beside"), [("linear", 3), ("convolution", 5), ("normalized", 4)])
 def test_a_step_holds_what_it_saved_and_a_few_tensors(kind, beside):
     model, x, size, saved, weights = step_of(kind)
@@ -92,6 +93,7 @@ def test_a_pass_frees_as_it_goes():
         assert first - second == pytest.approx(10 * size - 10 * weights / LAYERS, abs=size / 2)
 
 
+@pytest.mark.slow
 def test_checkpoints_hold_a_part():
     model, x, size, saved, weights = step_of("convolution")
     with Held() as held:

@@ -144,6 +144,7 @@ def test_fractional_max_pool(compare, count):
     assert getattr(F, name)(tp.randn(3, *size), 2, 1).shape == (3, *[1] * count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [

@@ -114,6 +114,7 @@ def resized(tensor, dims, sizes):
     return tensor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("varying", [False, True], ids=["fixed", "varying"])
 @pytest.mark.parametrize("name", MODELS)
 def test_models(name, varying, tmp_path):

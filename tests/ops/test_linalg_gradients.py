@@ -76,6 +76,7 @@ RECTANGULAR: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("name", SQUARE)
 @pytest.mark.parametrize("batch", [(), (2,)], ids=str)

@@ -229,6 +229,7 @@ def outcome(call):
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(max(1, FUZZ // 2000)))
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", KINDS)

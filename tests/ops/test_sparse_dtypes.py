@@ -27,6 +27,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first_layout", "second_layout", "in_place"), FORMS)
 def test_as_of_dense_tensors(first_layout, second_layout, in_place):
     for (name, options), first, second in itertools.product(CALLS, DTYPES, DTYPES):

@@ -256,6 +256,7 @@ def to_torchs(value):
 ROUND_TRIPS = [(name, options) for name, options in CASES if "maximize" not in options]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), ROUND_TRIPS)
 def test_state_goes_to_torch_and_back(name, options):
     # 20 steps here, then 30 in the other library, must be 50 steps there.

@@ -75,6 +75,7 @@ def outcome(lib, name, make):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [*_UNARY, *_BINARY, *_TERNARY])
 def test_dtypes(base):
     for in_place in ("", "_"):

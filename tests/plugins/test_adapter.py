@@ -47,6 +47,7 @@ def adapted():
     tp.plugins.unregister("adapted")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("record", "dtype"), CASES)
 def test_forward(record, dtype):
     if "forward" in record.skips:
