@@ -28,13 +28,12 @@
         }                                                                                              \
     }
 #define CIRCULAR(name)                                                                                 \
-    UNARY_LOOP(name##_near_F32, float, float, near_##name##_F32(x))                                    \
-    UNARY_LOOP(name##_within_F32, float, float, m_##name##_F32(x))                                     \
-    UNARY_LOOP(name##_near_F64, double, double, m_##name##_F64(x))                                     \
+    LONG_UNARY(name##_near_F32, float, near_##name##_F32(x))                                           \
+    LONG_UNARY(name##_within_F32, float, m_##name##_F32(x))                                            \
+    LONG_UNARY(name##_near_F64, double, m_##name##_F64(x))                                             \
     CIRCULAR_BLOCKS(name, F32, float, NEAR_LIMIT, CIRCULAR_LIMIT)                                      \
     CIRCULAR_BLOCKS(name, F64, double, (double)CIRCULAR_LIMIT, (double)CIRCULAR_LIMIT)                 \
-    HALF_LOOP(name##_loop_F16, 1, F16, name##_loop_F32, TO_HALF)                                       \
-    HALF_LOOP(name##_loop_BF16, 1, BF16, name##_loop_F32, TO_HALF)
+    HALVES(name##_loop, 1)
 /* In double one reduction does for all but huge angles. */
 #define sin_within_F64 sin_near_F64
 #define cos_within_F64 cos_near_F64

@@ -26,7 +26,7 @@ FLOORED(F64, double)
 /* Blocks that hold a huge quotient, an infinity or NaN take C's fmod. */
 #define DIVISION_BLOCKS(name, S, T)                                                                    \
     BINARY_LOOP(name##_near_##S, T, T, name##_of_##S(x, y, near_fmod_##S(x, y)))                       \
-    BINARY_LOOP(name##_far_##S, T, T, name##_of_##S(x, y, C_##S(fmod)(x, y)))                          \
+    LONG_BINARY(name##_far_##S, T, name##_of_##S(x, y, C_##S(fmod)(x, y)))                             \
     static void name##_##S(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {      \
         for (ptrdiff_t start = 0; start < n; start += BLOCK) {                                         \
             const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;                             \
@@ -49,8 +49,7 @@ FLOORED(F64, double)
 #define DIVISION(name)                                                                                 \
     DIVISION_BLOCKS(name, F32, float)                                                                  \
     DIVISION_BLOCKS(name, F64, double)                                                                 \
-    HALF_LOOP(name##_F16, 2, F16, name##_F32, TO_HALF)                                                 \
-    HALF_LOOP(name##_BF16, 2, BF16, name##_F32, TO_HALF)
+    HALVES(name, 2)
 DIVISION(fmod)
 DIVISION(remainder)
 DIVISION(floor_divide)

@@ -57,18 +57,87 @@
         }                                                                                              \
     }
 
-/* Half precision goes through blocks of float that stay in the cache. */
+/* Blocks of elements stay in the cache. */
 enum { BLOCK = 512 };
 
+/* Expressions of many steps are compiled once, for elements that lie behind each other: others go through blocks. */
+static __attribute__((noinline, unused)) void moved(ptrdiff_t size, char *to, ptrdiff_t to_step, const char *from,
+                                                    ptrdiff_t step, ptrdiff_t n) {
+#define MOVED(type)                                                                                    \
+    case sizeof(type):                                                                                 \
+        if (!step && to_step == sizeof(type)) {                                                        \
+            const type same = *(const type *)from;                                                     \
+            for (ptrdiff_t i = 0; i < n; i++) ((type *)to)[i] = same;                                  \
+        } else {                                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) TO(type, to, i, to_step) = AT(type, from, i, step);      \
+        }                                                                                              \
+        break;
+    switch (size) { MOVED(uint8_t) MOVED(uint16_t) MOVED(uint32_t) MOVED(uint64_t) }
+#undef MOVED
+}
+
+static __attribute__((noinline, unused)) void in_blocks(tp_loop dense, int inputs, ptrdiff_t size,
+                                                        char *const *args, const ptrdiff_t *s, ptrdiff_t n,
+                                                        const double *p) {
+    uint64_t buffer[4][BLOCK];
+    char *now[4];
+    int is_one = 1;
+    for (int k = 0; k < inputs; k++) {
+        now[k] = args[k];
+        is_one &= !s[k];
+    }
+    if (is_one && n) { /* one result, written again and again */
+        now[inputs] = (char *)buffer;
+        dense(now, s, 1, p);
+        moved(size, args[inputs], s[inputs], now[inputs], 0, n);
+        return;
+    }
+    for (int k = 0; k < inputs; k++)
+        if (!s[k]) moved(size, (char *)buffer[k], size, args[k], 0, n < BLOCK ? n : BLOCK);
+    for (ptrdiff_t start = 0; start < n; start += BLOCK) {
+        const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;
+        char *to = args[inputs] + start * s[inputs];
+        for (int k = 0; k < inputs; k++) {
+            now[k] = s[k] == size ? args[k] + start * size : (char *)buffer[k];
+            if (s[k] && s[k] != size) moved(size, now[k], size, args[k] + start * s[k], s[k], count);
+        }
+        now[inputs] = s[inputs] == size ? to : (char *)buffer[inputs];
+        dense(now, s, count, p);
+        if (s[inputs] != size) moved(size, to, s[inputs], now[inputs], size, count);
+    }
+}
+
+#define LONG_LOOP(name, inputs, T, elements, expression)                                               \
+    static void name##_dense(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) {\
+        const double p[4] = {given[0], given[1], given[2], given[3]};                                  \
+        const T *a = (const T *)args[0], *b = (const T *)args[inputs > 1], *c = (const T *)args[inputs > 2 ? 2 : 0]; \
+        T *o = (T *)args[inputs];                                                                      \
+        (void)p, (void)s, (void)b, (void)c;                                                            \
+        INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) { elements(T) o[i] = (T)(expression); }          \
+    }                                                                                                  \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {            \
+        int is_dense = 1;                                                                              \
+        for (int k = 0; k <= inputs; k++) is_dense &= s[k] == sizeof(T);                               \
+        if (is_dense) name##_dense(args, s, n, p);                                                     \
+        else in_blocks(name##_dense, inputs, sizeof(T), args, s, n, p);                                \
+    }
+#define ELEMENTS_1(T) const T x = a[i];
+#define ELEMENTS_2(T) const T x = a[i], y = b[i];
+#define ELEMENTS_3(T) const T x = a[i], y = b[i], z = c[i];
+#define LONG_UNARY(name, T, expression) LONG_LOOP(name, 1, T, ELEMENTS_1, expression)
+#define LONG_BINARY(name, T, expression) LONG_LOOP(name, 2, T, ELEMENTS_2, expression)
+#define LONG_TERNARY(name, T, expression) LONG_LOOP(name, 3, T, ELEMENTS_3, expression)
+
+/* Half precision goes through blocks of float. */
 #define HALF_LOADS(H)                                                                                  \
-    static inline void load_##H(float *to, const char *from, ptrdiff_t stride, ptrdiff_t n) {          \
+    static __attribute__((noinline, unused)) void load_##H(float *to, const char *from, ptrdiff_t stride, ptrdiff_t n) {          \
         if (stride == 2) {                                                                             \
             widen_##H(to, (const uint16_t *)from, n);                                                  \
         } else {                                                                                       \
             for (ptrdiff_t i = 0; i < n; i++) to[i] = wide_##H(AT(uint16_t, from, i, stride));         \
         }                                                                                              \
     }                                                                                                  \
-    static inline void store_##H(char *to, ptrdiff_t stride, const float *from, ptrdiff_t n) {         \
+    static __attribute__((noinline, unused)) void store_##H(char *to, ptrdiff_t stride, const float *from, ptrdiff_t n) {         \
         if (stride == 2) {                                                                             \
             narrow_run_##H((uint16_t *)to, from, n);                                                   \
         } else {                                                                                       \

@@ -10,16 +10,26 @@
 
 /* --- ops --------------------------------------------------------------------------------------------- */
 
+#define HALVES(name, inputs)                                                                           \
+    HALF_LOOP(name##_F16, inputs, F16, name##_F32, TO_HALF)                                            \
+    HALF_LOOP(name##_BF16, inputs, BF16, name##_F32, TO_HALF)
 #define UNARY_FLOAT(name, expression32, expression64)                                                  \
+    LONG_UNARY(name##_F32, float, expression32) LONG_UNARY(name##_F64, double, expression64) HALVES(name, 1)
+#define BINARY_LONG(name, expression32, expression64)                                                  \
+    LONG_BINARY(name##_F32, float, expression32) LONG_BINARY(name##_F64, double, expression64) HALVES(name, 2)
+#define BINARY_SHORT(name, expression32, expression64)                                                 \
+    BINARY_LOOP(name##_F32, float, float, expression32)                                                \
+    BINARY_LOOP(name##_F64, double, double, expression64) HALVES(name, 2)
+/* With links for chains: what is not many times a load and a store. */
+#define UNARY_LONG(name, expression32, expression64)                                                   \
+    UNARY_FLOAT(name, expression32, expression64) LINKS(name, LINK_OF_ONE, expression32, expression64)
+#define UNARY_SHORT(name, expression32, expression64)                                                  \
     UNARY_LOOP(name##_F32, float, float, expression32)                                                 \
     UNARY_LOOP(name##_F64, double, double, expression64)                                               \
-    HALF_LOOP(name##_F16, 1, F16, name##_F32, TO_HALF)                                                 \
-    HALF_LOOP(name##_BF16, 1, BF16, name##_F32, TO_HALF)
-#define BINARY_FLOAT(name, expression32, expression64)                                                 \
-    BINARY_LOOP(name##_F32, float, float, expression32)                                                \
-    BINARY_LOOP(name##_F64, double, double, expression64)                                              \
-    HALF_LOOP(name##_F16, 2, F16, name##_F32, TO_HALF)                                                 \
-    HALF_LOOP(name##_BF16, 2, BF16, name##_F32, TO_HALF)
+    HALVES(name, 1) LINKS(name, LINK_OF_ONE, expression32, expression64)
+#define BINARY_LINKED(name, expression)                                                                \
+    BINARY_SHORT(name, expression, expression) LINKS(name, LINK_OF_TWO, expression, expression)        \
+    LINKS_TURNED(name, expression)
 /* What concerns the sign alone, which is the same bit in both sorts of half precision. */
 #define UNARY_SIGN(name, expression32, expression64, bits)                                             \
     UNARY_LOOP(name##_F32, float, float, expression32)                                                 \
@@ -33,13 +43,6 @@
     HALF_LOOP(name##_F16, 2, F16, name##_F32, TO_BOOL)                                                 \
     HALF_LOOP(name##_BF16, 2, BF16, name##_F32, TO_BOOL)
 
-#define UNARY_SAME(name, expression) UNARY_FLOAT(name, expression, expression)
-#define BINARY_SAME(name, expression) BINARY_FLOAT(name, expression, expression)
-/* With links for chains: what is not many times a load and a store. */
-#define UNARY_LINKED(name, expression32, expression64)                                                 \
-    UNARY_FLOAT(name, expression32, expression64) LINKS(name, LINK_OF_ONE, expression32, expression64)
-#define BINARY_LINKED(name, expression)                                                                \
-    BINARY_SAME(name, expression) LINKS(name, LINK_OF_TWO, expression, expression) LINKS_TURNED(name, expression)
 #define INTEGER_UNARY(name, expression)                                                                \
     UNARY_LOOP(name##_I64, int64_t, int64_t, expression) UNARY_LOOP(name##_I32, int32_t, int32_t, expression) \
     UNARY_LOOP(name##_I16, int16_t, int16_t, expression) UNARY_LOOP(name##_I8, int8_t, int8_t, expression)    \
@@ -85,8 +88,8 @@ BINARY_LOOP(copysign_F32, float, float, copysignf(x, y))
 BINARY_LOOP(copysign_F64, double, double, copysign(x, y))
 BINARY_LOOP(copysign_F16, uint16_t, uint16_t, (x & 0x7fff) | (y & 0x8000))
 BINARY_LOOP(copysign_BF16, uint16_t, uint16_t, (x & 0x7fff) | (y & 0x8000))
-BINARY_LOOP(nextafter_F32, float, float, m_nextafter_F32(x, y))
-BINARY_LOOP(nextafter_F64, double, double, m_nextafter_F64(x, y))
+LONG_BINARY(nextafter_F32, float, m_nextafter_F32(x, y))
+LONG_BINARY(nextafter_F64, double, m_nextafter_F64(x, y))
 
 /* Exponents that need no logarithm. The square root of C has -0 and -infinity otherwise. */
 #define POWERS(S, T, of_two)                                                                           \
@@ -97,7 +100,7 @@ BINARY_LOOP(nextafter_F64, double, double, m_nextafter_F64(x, y))
     UNARY_LOOP(inverse_square_##S##_loop, T, T, 1 / (x * x))                                           \
     UNARY_LOOP(inverse_root_##S##_loop, T, T, x == -(T)INFINITY ? (T)0 : 1 / C_##S(sqrt)(x + 0))       \
     UNARY_LOOP(same_##S##_loop, T, T, x)                                                               \
-    BINARY_LOOP(any_power_##S, T, T, of_two)                                                           \
+    LONG_BINARY(any_power_##S, T, of_two)                                                              \
     static void pow_##S(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {       \
         static const struct { T exponent; tp_loop loop; } known[] = {                                  \
             {2, square_##S##_loop}, {3, cube_##S##_loop}, {(T)0.5, root_##S##_loop},                   \
@@ -115,10 +118,9 @@ BINARY_LOOP(nextafter_F64, double, double, m_nextafter_F64(x, y))
     }
 POWERS(F32, float, m_power_F32(x, y))
 POWERS(F64, double, pow(x, y))
-HALF_LOOP(pow_F16, 2, F16, pow_F32, TO_HALF)
-HALF_LOOP(pow_BF16, 2, BF16, pow_F32, TO_HALF)
+HALVES(pow, 2)
 
-BINARY_FLOAT(atan2, m_atan2_F32(x, y), m_atan2_F64(x, y))
+BINARY_LONG(atan2, m_atan2_F32(x, y), m_atan2_F64(x, y))
 #include "division.h"
 #include "numeric_divisors.h"
 
@@ -152,30 +154,30 @@ UNARY_SIGN(neg, -x, -x, x ^ 0x8000)
 INTEGER_UNARY(neg, (uint64_t)0 - (uint64_t)x)
 UNARY_SIGN(abs, fabsf(x), fabs(x), x & 0x7fff)
 INTEGER_UNARY(abs, (int64_t)x < 0 ? (uint64_t)0 - (uint64_t)x : (uint64_t)x)
-UNARY_LINKED(square, x * x, x * x)
+UNARY_SHORT(square, x * x, x * x)
 INTEGER_UNARY(square, (uint64_t)x * (uint64_t)x)
 TP_INTEGERS(WHOLE_POWERS)
-UNARY_LINKED(sqrt, sqrtf(x), sqrt(x))
-UNARY_LINKED(rsqrt, 1.0f / sqrtf(x), 1.0 / sqrt(x))
-UNARY_LINKED(exp, m_exp_F32(x), m_exp_F64(x))
-UNARY_LINKED(exp2, m_exp2_F32(x), m_exp2_F64(x))
-UNARY_LINKED(expm1, m_expm1_F32(x), m_expm1_F64(x))
-UNARY_LINKED(log, m_log_F32(x), m_log_F64(x))
+UNARY_SHORT(sqrt, sqrtf(x), sqrt(x))
+UNARY_SHORT(rsqrt, 1.0f / sqrtf(x), 1.0 / sqrt(x))
+UNARY_LONG(exp, m_exp_F32(x), m_exp_F64(x))
+UNARY_LONG(exp2, m_exp2_F32(x), m_exp2_F64(x))
+UNARY_LONG(expm1, m_expm1_F32(x), m_expm1_F64(x))
+UNARY_LONG(log, m_log_F32(x), m_log_F64(x))
 UNARY_FLOAT(log2, m_log2_F32(x), m_log2_F64(x))
 UNARY_FLOAT(log10, m_log10_F32(x), m_log10_F64(x))
-UNARY_LINKED(log1p, m_log1p_F32(x), m_log1p_F64(x))
-UNARY_LINKED(tanh, m_tanh_F32(x), m_tanh_F64(x))
-UNARY_LINKED(sigmoid, m_sigmoid_F32(x), m_sigmoid_F64(x))
-UNARY_LINKED(relu, x < 0 ? 0 : x, x < 0 ? 0 : x)
+UNARY_LONG(log1p, m_log1p_F32(x), m_log1p_F64(x))
+UNARY_LONG(tanh, m_tanh_F32(x), m_tanh_F64(x))
+UNARY_LONG(sigmoid, m_sigmoid_F32(x), m_sigmoid_F64(x))
+UNARY_SHORT(relu, x < 0 ? 0 : x, x < 0 ? 0 : x)
 INTEGER_UNARY(relu, x < 0 ? 0 : x)
-UNARY_LINKED(floor, floorf(x), floor(x))
-UNARY_LINKED(ceil, ceilf(x), ceil(x))
-UNARY_LINKED(trunc, truncf(x), trunc(x))
-UNARY_LINKED(rint, rintf(x), rint(x))
-UNARY_LINKED(sign, (float)((x > 0) - (x < 0)), (double)((x > 0) - (x < 0)))
+UNARY_SHORT(floor, floorf(x), floor(x))
+UNARY_SHORT(ceil, ceilf(x), ceil(x))
+UNARY_SHORT(trunc, truncf(x), trunc(x))
+UNARY_SHORT(rint, rintf(x), rint(x))
+UNARY_SHORT(sign, (float)((x > 0) - (x < 0)), (double)((x > 0) - (x < 0)))
 INTEGER_UNARY(sign, (x > 0) - (x < 0))
 UNARY_FLOAT(angle, x < 0 ? 3.14159265f : x != x ? x : 0, x < 0 ? 3.14159265358979323846 : x != x ? x : 0)
-UNARY_LINKED(erf, m_erf_F32(x), m_erf_F64(x))
+UNARY_LONG(erf, m_erf_F32(x), m_erf_F64(x))
 UNARY_FLOAT(erfc, m_erfc_F32(x), m_erfc_F64(x))
 UNARY_FLOAT(erfinv, m_erfinv_F32(x), m_erfinv_F64(x))
 UNARY_FLOAT(lgamma, m_lgamma_F32(x), m_lgamma_F64(x))
@@ -192,14 +194,14 @@ UNARY_FLOAT(atanh, m_atanh_F32(x), m_atanh_F64(x))
 
 /* --- activations, and the products of a gradient x with their derivatives at y -------------------------- */
 
-#define ACTIVATION(name, expression)                                                                   \
+#define ACTIVATION(steps, name, expression)                                                            \
     INLINE float name##_of_F32(float x, const double *p) { (void)p; return expression(F32, float); }   \
     INLINE double name##_of_F64(double x, const double *p) { (void)p; return expression(F64, double); }\
-    UNARY_LINKED(name, name##_of_F32(x, p), name##_of_F64(x, p))
-#define SLOPE(name, expression)                                                                        \
+    UNARY_##steps(name, name##_of_F32(x, p), name##_of_F64(x, p))
+#define SLOPE(steps, name, expression)                                                                 \
     INLINE float name##_of_F32(float x, float y, const double *p) { (void)p; return expression(F32, float); }    \
     INLINE double name##_of_F64(double x, double y, const double *p) { (void)p; return expression(F64, double); }\
-    BINARY_FLOAT(name, name##_of_F32(x, y, p), name##_of_F64(x, y, p))                                 \
+    BINARY_##steps(name, name##_of_F32(x, y, p), name##_of_F64(x, y, p))                               \
     LINKS(name, LINK_OF_TWO, name##_of_F32(x, y, p), name##_of_F64(x, y, p))
 #define P(k, T) ((T)p[k])
 
@@ -246,30 +248,30 @@ SOFTPLUS_UP_TO(F64, double)
 #define SIGMOID_GRADIENT(S, T) (x * (y * ((T)1 - y)))
 #define TANH_GRADIENT(S, T) (x * ((T)1 - y * y))
 
-ACTIVATION(leaky_relu, LEAKY_RELU)
-ACTIVATION(elu, ELU)
-ACTIVATION(gelu, GELU)
-ACTIVATION(gelu_tanh, GELU_TANH)
-ACTIVATION(silu, SILU)
-ACTIVATION(softplus, SOFTPLUS)
-ACTIVATION(log_sigmoid, LOG_SIGMOID)
-ACTIVATION(mish, MISH)
-ACTIVATION(hardtanh, HARDTANH)
-ACTIVATION(hardsigmoid, HARDSIGMOID)
-ACTIVATION(hardswish, HARDSWISH)
-ACTIVATION(threshold, THRESHOLD)
-SLOPE(relu_gradient, RELU_GRADIENT)
-SLOPE(sigmoid_backward, SIGMOID_GRADIENT)
-SLOPE(tanh_backward, TANH_GRADIENT)
-SLOPE(leaky_relu_gradient, LEAKY_RELU_GRADIENT)
-SLOPE(elu_gradient, ELU_GRADIENT)
-SLOPE(gelu_gradient, GELU_GRADIENT)
-SLOPE(softplus_gradient, SOFTPLUS_GRADIENT)
-SLOPE(log_sigmoid_gradient, LOG_SIGMOID_GRADIENT)
-SLOPE(hardtanh_gradient, HARDTANH_GRADIENT)
-SLOPE(hardsigmoid_gradient, HARDSIGMOID_GRADIENT)
-SLOPE(hardswish_gradient, HARDSWISH_GRADIENT)
-SLOPE(threshold_backward, THRESHOLD_GRADIENT)
+ACTIVATION(SHORT, leaky_relu, LEAKY_RELU)
+ACTIVATION(LONG, elu, ELU)
+ACTIVATION(LONG, gelu, GELU)
+ACTIVATION(LONG, gelu_tanh, GELU_TANH)
+ACTIVATION(LONG, silu, SILU)
+ACTIVATION(LONG, softplus, SOFTPLUS)
+ACTIVATION(LONG, log_sigmoid, LOG_SIGMOID)
+ACTIVATION(LONG, mish, MISH)
+ACTIVATION(SHORT, hardtanh, HARDTANH)
+ACTIVATION(SHORT, hardsigmoid, HARDSIGMOID)
+ACTIVATION(SHORT, hardswish, HARDSWISH)
+ACTIVATION(SHORT, threshold, THRESHOLD)
+SLOPE(SHORT, relu_gradient, RELU_GRADIENT)
+SLOPE(SHORT, sigmoid_backward, SIGMOID_GRADIENT)
+SLOPE(SHORT, tanh_backward, TANH_GRADIENT)
+SLOPE(SHORT, leaky_relu_gradient, LEAKY_RELU_GRADIENT)
+SLOPE(LONG, elu_gradient, ELU_GRADIENT)
+SLOPE(LONG, gelu_gradient, GELU_GRADIENT)
+SLOPE(LONG, softplus_gradient, SOFTPLUS_GRADIENT)
+SLOPE(LONG, log_sigmoid_gradient, LOG_SIGMOID_GRADIENT)
+SLOPE(SHORT, hardtanh_gradient, HARDTANH_GRADIENT)
+SLOPE(SHORT, hardsigmoid_gradient, HARDSIGMOID_GRADIENT)
+SLOPE(SHORT, hardswish_gradient, HARDSWISH_GRADIENT)
+SLOPE(SHORT, threshold_backward, THRESHOLD_GRADIENT)
 
 #define LONGER_SLOPES(S, T)                                                                            \
     INLINE T silu_gradient_of_##S(T x, T y) {                                                          \
@@ -287,9 +289,9 @@ SLOPE(threshold_backward, THRESHOLD_GRADIENT)
     }
 LONGER_SLOPES(F32, float)
 LONGER_SLOPES(F64, double)
-BINARY_FLOAT(silu_gradient, silu_gradient_of_F32(x, y), silu_gradient_of_F64(x, y))
-BINARY_FLOAT(gelu_tanh_backward, gelu_tanh_backward_of_F32(x, y), gelu_tanh_backward_of_F64(x, y))
-BINARY_FLOAT(mish_backward, mish_backward_of_F32(x, y), mish_backward_of_F64(x, y))
+BINARY_LONG(silu_gradient, silu_gradient_of_F32(x, y), silu_gradient_of_F64(x, y))
+BINARY_LONG(gelu_tanh_backward, gelu_tanh_backward_of_F32(x, y), gelu_tanh_backward_of_F64(x, y))
+BINARY_LONG(mish_backward, mish_backward_of_F32(x, y), mish_backward_of_F64(x, y))
 
 /* --- selection and copies ------------------------------------------------------------------------------ */
 

@@ -51,29 +51,43 @@
     HALF_LOOP(name##_F16, arrays, F16, name##_F32, result)                                             \
     HALF_LOOP(name##_BF16, arrays, BF16, name##_F32, result)
 #define FUSED_1(name, expression)                                                                      \
-    UNARY_LOOP(name##_F32, float, float, expression(F32, float))                                       \
-    UNARY_LOOP(name##_F64, double, double, expression(F64, double))                                    \
+    LONG_UNARY(name##_F32, float, expression(F32, float))                                              \
+    LONG_UNARY(name##_F64, double, expression(F64, double))                                            \
     HALVES(name, 1, TO_HALF)
 #define FUSED_TRUTH(name, expression)                                                                  \
     UNARY_LOOP(name##_F32, float, uint8_t, expression(F32, float))                                     \
     UNARY_LOOP(name##_F64, double, uint8_t, expression(F64, double))                                   \
     HALVES(name, 1, TO_BOOL)
 #define FUSED_2(name, expression)                                                                      \
+    LONG_BINARY(name##_F32, float, expression(F32, float))                                             \
+    LONG_BINARY(name##_F64, double, expression(F64, double))                                           \
+    HALVES(name, 2, TO_HALF)
+#define FUSED_3(name, expression)                                                                      \
+    LONG_TERNARY(name##_F32, float, expression(F32, float))                                            \
+    LONG_TERNARY(name##_F64, double, expression(F64, double))                                          \
+    HALVES(name, 3, TO_HALF)
+
+/* Of few steps, or of which much need not be done again where y is one number. */
+#define SHORT_1(name, expression)                                                                      \
+    UNARY_LOOP(name##_F32, float, float, expression(F32, float))                                       \
+    UNARY_LOOP(name##_F64, double, double, expression(F64, double))                                    \
+    HALVES(name, 1, TO_HALF)
+#define SHORT_2(name, expression)                                                                      \
     BINARY_LOOP(name##_F32, float, float, expression(F32, float))                                      \
     BINARY_LOOP(name##_F64, double, double, expression(F64, double))                                   \
     HALVES(name, 2, TO_HALF)
-#define FUSED_3(name, expression)                                                                      \
+#define SHORT_3(name, expression)                                                                      \
     TERNARY_LOOP(name##_F32, float, expression(F32, float))                                            \
     TERNARY_LOOP(name##_F64, double, expression(F64, double))                                          \
     HALVES(name, 3, TO_HALF)
 
 /* With links for chains. */
 #define LINKED_1(name, expression)                                                                     \
-    FUSED_1(name, expression) LINKS(name, LINK_OF_ONE, expression(F32, float), expression(F64, double))
+    SHORT_1(name, expression) LINKS(name, LINK_OF_ONE, expression(F32, float), expression(F64, double))
 #define LINKED_2(name, expression)                                                                     \
-    FUSED_2(name, expression) LINKS(name, LINK_OF_TWO, expression(F32, float), expression(F64, double))
+    SHORT_2(name, expression) LINKS(name, LINK_OF_TWO, expression(F32, float), expression(F64, double))
 #define LINKED_3(name, expression)                                                                     \
-    FUSED_3(name, expression) LINKS(name, LINK_OF_THREE, expression(F32, float), expression(F64, double))
+    SHORT_3(name, expression) LINKS(name, LINK_OF_THREE, expression(F32, float), expression(F64, double))
 
 #define FRAC(S, T) (x - C_##S(trunc)(x))
 /* A power of ten, and whether it is that of decimals rather than of tens. */
@@ -201,8 +215,8 @@ LINKED_2(lerp, LERP)
 FUSED_2(hypot, HYPOT)
 FUSED_2(logaddexp, LOGADDEXP)
 FUSED_2(logaddexp2, LOGADDEXP2)
-FUSED_2(xlogy, XLOGY)
-FUSED_2(xlog1py, XLOG1PY)
+SHORT_2(xlogy, XLOGY)
+SHORT_2(xlog1py, XLOG1PY)
 LINKED_2(shrink_gradient, SHRINK_GRADIENT)
 LINKED_2(gated, GATED)
 LINKED_2(clamp_gradient, CLAMP_GRADIENT)

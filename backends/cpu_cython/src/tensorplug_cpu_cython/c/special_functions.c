@@ -10,14 +10,14 @@
 
 /* --- functions of one number ----------------------------------------------------------------------------- */
 
-UNARY_LOOP(k0_F32, float, float, m_k0_F32(x))
-UNARY_LOOP(k0e_F32, float, float, m_k0e_F32(x))
-UNARY_LOOP(k1_F32, float, float, m_k1_F32(x))
-UNARY_LOOP(k1e_F32, float, float, m_k1e_F32(x))
+LONG_UNARY(k0_F32, float, m_k0_F32(x))
+LONG_UNARY(k0e_F32, float, m_k0e_F32(x))
+LONG_UNARY(k1_F32, float, m_k1_F32(x))
+LONG_UNARY(k1e_F32, float, m_k1e_F32(x))
 
 /* Blocks that hold an angle which is too large are done again, by C's own. */
 #define OF_ANGLES(name, S, T, limit, expression, huge)                                                 \
-    UNARY_LOOP(name##_within_##S, T, T, expression)                                                    \
+    LONG_UNARY(name##_within_##S, T, expression)                                                       \
     static void name##_##S(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {      \
         for (ptrdiff_t start = 0; start < n; start += BLOCK) {                                         \
             const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;                             \
