@@ -456,7 +456,7 @@ def _declare(
         op.parameters = tuple(part.strip() for part in kernel.split(",")) if kernel else ()
     op.arity = len(op.parameters)
     if rule is not None:
-        positional = names[: function.__code__.co_argcount]
+        positional = names[: inspect.unwrap(function).__code__.co_argcount]
         while (
             op.parameters[op.leading : op.leading + 1]
             == positional[op.leading : op.leading + 1]

@@ -11,7 +11,7 @@ from ..tensor.shapes import normalize_dim
 from . import results
 from .creation.creation import fill_new
 from .reductions.reductions import refuse_complex, summed_dtype
-from .rules import cast, check_tensor
+from .rules import cast, check_tensor, in_float32
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
@@ -203,6 +203,7 @@ def _canonical_cumprod_backward(
 
 
 @composite(shapes="grad(*S), input(*S), output(*S)", rule=_canonical_cumprod_backward, method=False)
+@in_float32
 def cumprod_backward(grad: Tensor, input: Tensor, dim: int, output: Tensor) -> Tensor:
     """Return the gradient of :func:`cumprod` without a division, so zeros do no harm.
 

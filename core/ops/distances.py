@@ -11,7 +11,7 @@ from ..tensor.shapes import broadcast_shapes, normalize_dim
 from .indexing.indexing import zeros_like_gradient
 from .norms import norm_slopes, vector_norm
 from .reductions.reductions import sum
-from .rules import cast, check_tensor
+from .rules import cast, check_tensor, in_float32
 from .sorting.searching import searchsorted
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _MANY = 25
 
 
 @composite()
+@in_float32
 def dist(input: Tensor, other: Tensor, p: Number = 2) -> Tensor:
     """Return the `p`-norm of ``input - other``, which broadcast.
 
@@ -142,6 +143,7 @@ def _canonical_pairs(x1: Any, x2: Any, p: float) -> tuple[Any, Any, float]:
 
 
 @composite(rule=_canonical_pairs, method=False)
+@in_float32
 def minkowski_dist(x1: Tensor, x2: Tensor, p: float) -> Tensor:
     """Return the `p`-norms of the differences of each row of `x1` and each row of `x2`."""
     return _of_differences(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
@@ -156,6 +158,7 @@ def _of_differences(difference: Tensor, p: float) -> Tensor:
     method=False,
     outputs="x1, x2",
 )
+@in_float32
 def minkowski_dist_backward(
     g: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -170,6 +173,7 @@ def _slopes(g: Tensor, difference: Tensor, result: Tensor, p: float) -> Tensor:
 
 
 @composite(method=False)
+@in_float32
 def euclidean_dist(x1: Tensor, x2: Tensor) -> Tensor:
     """Return Euclidean distances by way of ``|a - b|^2 = |a|^2 + |b|^2 - 2 a.b``."""
     squares1 = sum(x1 * x1, -1, True)
@@ -189,6 +193,7 @@ def _canonical_pdist(input: Any, p: float = 2.0) -> tuple[Any, float]:
 
 
 @composite(rule=_canonical_pdist, method=False)
+@in_float32
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """Return the distances of all pairs of rows, those of the first row first.
 
@@ -234,6 +239,7 @@ def _check_pairs(g: Any, input: Any, p: float, result: Any) -> None:
 
 
 @composite(shapes="g(K), input(N, M), result(K)", rule=_check_pairs, method=False)
+@in_float32
 def pdist_backward(g: Tensor, input: Tensor, p: float, result: Tensor) -> Tensor:
     """Return the gradient of :func:`pdist`'s points, from its distances and their gradients."""
     first, second = _pairs(input)
@@ -247,6 +253,7 @@ def pdist_backward(g: Tensor, input: Tensor, p: float, result: Tensor) -> Tensor
 
 
 @composite(inplace=True)
+@in_float32
 def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     """Return `input` with each slice along `dim` scaled down to a `p`-norm of at most `maxnorm`.
 

@@ -71,6 +71,40 @@ def widened(function: Any, *values: Any, **options: Any) -> Any:
     return function(*values, **options)
 
 
+def in_float32(function: Callable[P, R]) -> Callable[P, R]:
+    """Declare the body of a composite that is computed in float32 if its numbers are of half precision.
+
+    What it returns, a tensor or a tuple of them, is rounded once.
+    """
+
+    called: Any = function
+
+    @functools.wraps(function)
+    def body(*args: P.args, **kwargs: P.kwargs) -> R:
+        dtype = next(filter(None, map(_floating_dtype, (*args, *kwargs.values()))), None)
+        if dtype is None or not dtype.is_half:
+            return function(*args, **kwargs)
+        wide = [_widened(value) for value in args]
+        more = {name: _widened(value) for name, value in kwargs.items()}
+        result: Any = called(*wide, **more)
+        if isinstance(result, tuple):
+            rounded: Any = tuple([cast(each, dtype) for each in result])
+            return rounded
+        return cast(result, dtype)
+
+    return body
+
+
+def _floating_dtype(value: Any) -> DType | None:
+    dtype: DType | None = value._key.dtype if isinstance(value, TensorBase) else None
+    return dtype if dtype is not None and dtype.category == FLOATING else None
+
+
+def _widened(value: Any) -> Any:
+    is_half = isinstance(value, TensorBase) and value._key.dtype.is_half
+    return cast(value, float32) if is_half else value
+
+
 def to_floating(dtype: DType) -> DType:
     """Return `dtype`, or the default dtype for bool and the integers."""
     return dtype if dtype.category >= FLOATING else get_default_dtype()

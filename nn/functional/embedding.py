@@ -9,6 +9,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import INTEGER, int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import aminmax, arange, full, searchsorted, where, zeros
+from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.predicates import all_samples
 
 from ..ops._gradients import gradients
@@ -63,6 +64,7 @@ def _canonical_bag(
     rule=_canonical_bag,
     method=False,
 )
+@in_float32
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -133,6 +135,7 @@ def _check_bag_gradient(g: Any, weight: Any, input: Any, offsets: Any, *options:
     method=False,
     outputs="weight, per_sample_weights",
 )
+@in_float32
 def embedding_bag_backward(
     g: Tensor,
     weight: Tensor,

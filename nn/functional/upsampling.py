@@ -14,6 +14,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import FLOATING, bfloat16, float16, float32, int64, uint8
 from tensorplug.core.dispatch.op_registry import composite, defined_by
 from tensorplug.core.ops import zeros
+from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.shapes import Shape
 
@@ -159,6 +160,7 @@ def _check_gradient(
 
 
 @composite(shapes="grad_output(N, C, *P)", rule=_check_gradient, method=False)
+@in_float32
 def interpolate_backward(
     grad_output: Tensor,
     input_size: Shape,

@@ -11,6 +11,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import FLOATING, int64
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import linspace, ones, stack, where
+from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.layout import contiguous_format
 from tensorplug.core.tensor.shapes import as_shape
@@ -266,6 +267,7 @@ def _canonical_grid_sample(
 
 
 @composite(rule=_canonical_grid_sample, method=False)
+@in_float32
 def grid_sample(
     input: Tensor,
     grid: Tensor,
@@ -310,6 +312,7 @@ def _check_sampler(g: Any, input: Any, grid: Any, *options: Any) -> None:
     method=False,
     outputs="input, grid",
 )
+@in_float32
 def grid_sampler_backward(
     g: Tensor, input: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool
 ) -> tuple[Tensor, Tensor]:

@@ -17,7 +17,7 @@ from tensorplug.core.device.scalars import Real, coefficient, fitting, held_boun
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.dispatch.out_variants import exact_out
 from tensorplug.core.ops import cat, where, zeros_like
-from tensorplug.core.ops.rules import widened
+from tensorplug.core.ops.rules import in_float32, widened
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.shapes import normalize_dim
 
@@ -455,6 +455,7 @@ def _canonical_tanhshrink(input: Any) -> tuple[Any]:
 
 
 @composite(rule=_canonical_tanhshrink, method=False)
+@in_float32
 def tanhshrink(input: Tensor) -> Tensor:
     """Return ``x - tanh(x)``."""
     return input - input.tanh()
@@ -465,6 +466,7 @@ def _canonical_softsign(input: Any) -> tuple[Any]:
 
 
 @composite(rule=_canonical_softsign, method=False)
+@in_float32
 def softsign(input: Tensor) -> Tensor:
     """Return ``x / (1 + |x|)``."""
     return input / (input.abs() + 1)

@@ -9,7 +9,7 @@ from tensorplug.autograd.transforms.levels import ActiveLevels, state
 from tensorplug.core.device.dtypes import INTEGER, int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import index_select, ones, where, zeros
-from tensorplug.core.ops.rules import check_tensor
+from tensorplug.core.ops.rules import check_tensor, in_float32
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -130,6 +130,7 @@ def embedding_renorm(weight: Tensor, indices: Tensor, max_norm: float, norm_type
 
 
 @composite(shapes="grad_output(*S, F), indices:int64(*S)", method=False)
+@in_float32
 def embedding_dense_backward(
     grad_output: Tensor,
     indices: Tensor,

@@ -11,7 +11,7 @@ from tensorplug.autograd.vmap.vmap_rules import VmapInfo, vmap_rule
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.dispatch.out_variants import exact_out
 from tensorplug.core.ops import einsum
-from tensorplug.core.ops.rules import check_tensor
+from tensorplug.core.ops.rules import check_tensor, in_float32
 
 from .activation import gelu, silu
 
@@ -71,6 +71,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 @composite(shapes="input1(*, I), input2(*, J), weight(O, I, J), bias(O)", method=False)
+@in_float32
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return ``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k.
 

@@ -10,6 +10,7 @@ from tensorplug.autograd.vmap.vmap_rules import first_dim_is_batch
 from tensorplug.core.device.dtypes import FLOATING, INTEGER, bool_, iinfo, int64
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, full, scatter_add, where as where_, zeros
+from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.creation import tensor
 from tensorplug.core.tensor.shapes import Shape
 
@@ -182,6 +183,7 @@ def max_pool(
     rule=_check_max_pool_backward,
     method=False,
 )
+@in_float32
 def max_pool_backward(gradient: Tensor, indices: Tensor, shape: Shape) -> Tensor:
     """Return the gradient put, and added up, where the maxima were.
 
@@ -206,6 +208,7 @@ def _maxima(values: Any, indices: Any) -> Any:
 @composite(
     shapes="input(N, C, *S), kernel[S]+, stride[S]+, padding[S]", rule=_check_avg_pool, method=False
 )
+@in_float32
 def avg_pool(
     input: Tensor,
     kernel: Shape,
@@ -247,6 +250,7 @@ def avg_pool(
     rule=_check_avg_pool_backward,
     method=False,
 )
+@in_float32
 def avg_pool_backward(
     g: Tensor,
     size: Shape,
@@ -303,6 +307,7 @@ def _quotient(total: Any, divisor: Any) -> Any:
 
 
 @composite(shapes="input(N, C, *S), size[S]", rule=_check_adaptive, method=False)
+@in_float32
 def adaptive_avg_pool(input: Tensor, size: Shape) -> Tensor:
     """Return the means of so many shares of each dimension.
 
@@ -334,6 +339,7 @@ def adaptive_avg_pool(input: Tensor, size: Shape) -> Tensor:
 
 
 @composite(shapes="gradient(N, C, *P)", rule=_check_adaptive_backward, method=False)
+@in_float32
 def adaptive_avg_pool_backward(gradient: Tensor, shape: Shape) -> Tensor:
     """Return the gradient of :func:`adaptive_avg_pool` with respect to its input.
 

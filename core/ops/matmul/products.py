@@ -416,7 +416,11 @@ def addr(
     if common.is_half:  # each step is rounded
         vec1, alpha = mul(vec1, rounded(fitting(alpha, common), common)), 1
         beta = rounded(fitting(beta, common), common)
-    return _added("addr", cast(input, common), outer(vec1, vec2), beta, alpha)
+        # Its gradients are sums that are rounded once.
+        product = matmul(vec1.reshape(vec1._shape[0], 1), vec2.reshape(1, vec2._shape[0]))
+    else:
+        product = outer(vec1, vec2)
+    return _added("addr", cast(input, common), product, beta, alpha)
 
 
 @composite(inplace=True)

@@ -15,7 +15,7 @@ from ..comparison import lt
 from ..elementary.exponential import log, log1p
 from ..masking import where
 from ..numeric import times_log
-from ..rules import check_tensor, elementwise
+from ..rules import check_tensor, elementwise, in_float32
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -116,6 +116,7 @@ def logit_backward(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
 
 
 @composite(method=False, name="special_ndtr")
+@in_float32
 def ndtr(input: Tensor) -> Tensor:
     """Return the area under the standard normal density from minus infinity to each element.
 

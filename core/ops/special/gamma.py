@@ -14,7 +14,7 @@ from ..arithmetic.powers import square
 from ..comparison import lt
 from ..elementary.circular import sin
 from ..masking import where
-from ..rules import cast, check_tensor, elementwise, to_floating
+from ..rules import cast, check_tensor, elementwise, in_float32, to_floating
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -100,6 +100,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 
 
 @composite(method=False, elementwise=True)
+@in_float32
 def trigamma(input: Tensor) -> Tensor:
     """Return the derivative of :func:`digamma` of a tensor of floating dtype."""
     # Zeta is nan left of 0, where the reflection formula holds.

@@ -9,7 +9,7 @@ from tensorplug.autograd import derivative
 from tensorplug.core.device.dtypes import FLOATING, int64, scalar_type, uint8
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import log_softmax, ones, softmax, where, zeros
-from tensorplug.core.ops.rules import rounded_once
+from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.predicates import all_samples
 
 from ..activation import logsigmoid
@@ -162,6 +162,7 @@ def _check_backward(
     rule=_check_backward,
     method=False,
 )
+@in_float32
 def nll_loss_backward(
     g: Tensor,
     input: Tensor,
@@ -247,6 +248,7 @@ def _canonical_cross_entropy(
 @composite(
     "input, target, weight, ignore_index, reduction", rule=_canonical_cross_entropy, method=False
 )
+@in_float32
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -298,6 +300,7 @@ def cross_entropy(
     rule=_check_backward,
     method=False,
 )
+@in_float32
 def cross_entropy_backward(
     g: Tensor,
     input: Tensor,
@@ -365,6 +368,7 @@ def _of_probabilities(
 
 
 @composite(method=False)
+@in_float32
 def linear_cross_entropy(
     input: Tensor,
     linear_weight: Tensor,
@@ -466,6 +470,7 @@ def _binary_terms(input: Any, target: Any) -> Any:
 
 
 @composite(shapes="g(*G), input(*S), target(*S), weight(*W)", method=False)
+@in_float32
 def binary_cross_entropy_backward(
     g: Tensor, input: Tensor, target: Tensor, weight: Tensor | None, reduction: str
 ) -> Tensor:
@@ -547,9 +552,6 @@ def binary_cross_entropy_with_logits(
     >>> binary_cross_entropy_with_logits(tp.tensor([1000.0]), tp.tensor([0.0]))
     tensor(1000.)
     """
-    if input._key.dtype.is_half:  # its gradient is a difference
-        tensors = (input, target, weight, None, None, reduction, pos_weight)
-        return rounded_once(binary_cross_entropy_with_logits, input._key.dtype, *tensors)
     logs = logsigmoid(input)
     if pos_weight is not None:
         logs = logs * ((pos_weight - 1) * target + 1)

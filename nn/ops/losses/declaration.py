@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from tensorplug.core.device.dtypes import scalar_type
 from tensorplug.core.dispatch.op_registry import Op, composite
+from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.base import TensorBase
 
 P = ParamSpec("P")
@@ -18,6 +19,8 @@ def loss(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a loss, an op whose rule leaves out ``size_average`` and ``reduce``.
 
+    Half precision is computed in float32, and rounded once.
+
     Parameters
     ----------
     kernel : str
@@ -28,7 +31,7 @@ def loss(
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         rule = _Rule(function, kernel, check)
-        declared = composite(kernel, rule=rule, method=False)(function)
+        declared = composite(kernel, rule=rule, method=False)(in_float32(function))
         rule.op = cast(Any, declared).op
         return declared
 

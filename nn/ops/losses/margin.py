@@ -11,6 +11,7 @@ from tensorplug.core.device.dtypes import INTEGER, int64, scalar_type
 from tensorplug.core.device.scalars import Real
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, minimum, relu, where, zeros
+from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.predicates import result_type
 from tensorplug.core.tensor.shapes import normalize_dim
 
@@ -36,6 +37,7 @@ def _canonical_cosine_similarity(
 
 
 @composite(rule=_canonical_cosine_similarity, method=False)
+@in_float32
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Return the cosine of the angle between vectors along `dim`, whose norms count as at least `eps`.
 
@@ -81,6 +83,7 @@ def _canonical_pairwise_distance(
 
 
 @composite(rule=_canonical_pairwise_distance, method=False)
+@in_float32
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
@@ -241,6 +244,7 @@ def _check_multi_margin_gradient(grad_output: Any, input: Any, target: Any, *opt
 
 
 @composite(shapes="grad_output(*R)", rule=_check_multi_margin_gradient, method=False)
+@in_float32
 def multi_margin_loss_backward(
     grad_output: Tensor,
     input: Tensor,
@@ -315,6 +319,7 @@ def _check_multilabel_gradient(grad_output: Any, input: Any, target: Any, reduct
 
 
 @composite(shapes="grad_output(*R)", rule=_check_multilabel_gradient, method=False)
+@in_float32
 def multilabel_margin_loss_backward(
     grad_output: Tensor, input: Tensor, target: Tensor, reduction: str
 ) -> Tensor:

@@ -13,6 +13,7 @@ from tensorplug.core.device.dtypes import finfo
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.errors import warn
 from tensorplug.core.ops import broadcast_tensors, full_like, where, xlogy
+from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.shapes import broadcast_shapes
 
 from .declaration import check_gradient, check_reduction, check_tensors, loss, reduced
@@ -206,6 +207,7 @@ def huber_loss(
 
 
 @composite(shapes="grad_output(*R), input(*S), target(*S)", rule=_check_gradient, method=False)
+@in_float32
 def smooth_l1_loss_backward(
     grad_output: Tensor, input: Tensor, target: Tensor, reduction: str, beta: float
 ) -> Tensor:
@@ -216,6 +218,7 @@ def smooth_l1_loss_backward(
 
 
 @composite(shapes="grad_output(*R), input(*S), target(*S)", rule=_check_gradient, method=False)
+@in_float32
 def huber_loss_backward(
     grad_output: Tensor, input: Tensor, target: Tensor, reduction: str, delta: float
 ) -> Tensor:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tensorplug.autograd import derivative
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops.linalg.norms import linalg_vector_norm as vector_norm
-from tensorplug.core.ops.rules import check_tensor
+from tensorplug.core.ops.rules import check_tensor, in_float32
 from tensorplug.core.tensor.shapes import normalize_dim
 
 from ...functional.pooling.pooling import avg_pool3d
@@ -55,6 +55,7 @@ def _check_dim(g: Any, input: Any, dim: int, eps: float) -> None:
 
 
 @composite(shapes="g(*S), input(*S)", rule=_check_dim, method=False)
+@in_float32
 def normalize_backward(g: Tensor, input: Tensor, dim: int, eps: float) -> Tensor:
     """Return the gradient of :func:`normalize`'s input.
 
@@ -90,6 +91,7 @@ def _check_response(g: Any, input: Any, size: int, *_: Any) -> None:
 
 
 @composite(rule=_canonical_local_response_norm, keeps_format=True, method=False)
+@in_float32
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
@@ -107,6 +109,7 @@ def local_response_norm(
 
 
 @composite(shapes="g(N, C, *S), input(N, C, *S)", rule=_check_response, method=False)
+@in_float32
 def local_response_norm_backward(
     g: Tensor, input: Tensor, size: int, alpha: float, beta: float, k: float
 ) -> Tensor:
