@@ -10,6 +10,7 @@ KERNELS ?= --quick
 MODELS ?= --quick
 BREADTH ?= --quick
 WORLD_ARGS ?=
+TESTED ?=
 
 VENV := .venv
 BENCH := .venv-bench
@@ -89,7 +90,7 @@ AT_LENGTH := --ignore tests/plugins/test_installed.py --ignore tests/plugins/tes
 test-compiled: export OMP_NUM_THREADS = 1
 test-compiled: $(COMPILED)/.compiled
 	$(COMPILED)/bin/python -c 'import tensorplug as tp; assert tp.compiled()'
-	$(COMPILED)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(SLOW) $(AT_LENGTH) $(addprefix tests/,amp autograd core graph memory nn optim plugins)
+	$(COMPILED)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(SLOW) $(AT_LENGTH) $(addprefix tests/,$(or $(TESTED),amp autograd core graph memory nn optim plugins))
 
 # Under the other Pythons that the system has: Cython writes other C for each.
 test-pythons:
@@ -106,7 +107,7 @@ test-oldest: $(OLDEST)/.oldest
 # The backend of compiled kernels, installed beside the wheel as a user would.
 test-cython: export OMP_NUM_THREADS = 1
 test-cython: $(CYTHON)/.cython
-	$(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(SLOW) $(AT_LENGTH) backends/cpu_cython/tests $(addprefix tests/,autograd core memory optim plugins) --pyargs tensorplug.testing.conformance $(or $(EVERY),--every 6)
+	$(CYTHON)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(SLOW) $(AT_LENGTH) backends/cpu_cython/tests $(addprefix tests/,$(or $(TESTED),amp autograd core graph memory nn optim plugins)) --pyargs tensorplug.testing.conformance $(or $(EVERY),--every 6)
 
 # The compiled kernels in a copy, built anew and put before the installed ones, with all arrays shared out
 # among threads. The interpreter itself knows no sanitizer, so theirs has to be loaded first.

@@ -153,14 +153,21 @@ def _ends(program: Program, numbers: list[int]) -> tuple[list[int], list[int]] |
             if place not in made:
                 inputs[place] = None
     # What depends on the region without being in it must not be needed by it.
+    others: list[tuple[list[Any], list[Any]]] = []
+    turn: list[Any] = []
     steps: list[Any] = [*program.steps]
-    others = [
-        (step.places(), step.out)
-        for number, step in enumerate(steps)
-        if step is not None and number not in inside
-    ]
+    for number, step in enumerate(steps):
+        if step is None or number in inside:
+            continue
+        places, out = [*step.places()], [*step.out]
+        if isinstance(step, CallStep):  # needs that the one before it has had its turn
+            places += turn
+            turn = [step]
+            out += turn
+        others.append((places, out))
     used = {place for places, _ in others for place in places}.union(program.outputs)
-    after, count = set(made), 0
+    after: set[Any] = set(made)
+    count = 0
     while len(after) > count:
         count = len(after)
         for places, out in others:

@@ -23,6 +23,10 @@ def equal(a, b):
             assert np.array_equal(x.detach().numpy(), y.detach().numpy(), equal_nan=True)
 
 
+def near(a, b):
+    tp.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+
+
 def halves(compiled):
     """Return what runs the captured gradients of a compiled function or module."""
     compiled = getattr(compiled, "_compiled", compiled)
@@ -169,9 +173,11 @@ def test_compiled_networks_within_checkpoints(name, reentrant):
             tp.manual_seed(step)
             results.append(checkpoint(module, given, use_reentrant=reentrant))
             results[-1].square().sum().backward()
-        equal(*results)
-        equal(xs[0].grad, xs[1].grad)
-        equal([p.grad for p in eager.parameters()], [p.grad for p in twin.parameters()])
+        # Where a device fuses, the roundings are others.
+        near(*results)
+        near(xs[0].grad, xs[1].grad)
+        for p, q in zip(eager.parameters(), twin.parameters(), strict=True):
+            near(p.grad, q.grad)
 
 
 def function(x, w):

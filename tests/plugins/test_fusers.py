@@ -173,6 +173,28 @@ def test_regions_are_checked(registry):
     assert fuser.given == [((0, 1, 2, 3), 1, 1), ((0, 1), 1, 2), ((1, 2), 1, 1)]
 
 
+def test_what_draws_keeps_its_turn(registry):
+    # Steps: exp (0), bernoulli (1) of it, rand (2), log1p (3) of that: the draws keep their order.
+    fuser = Every([(0, 3), (0,), (3,)])
+    registry.register(stranger(fuser))
+
+    def function(x):
+        y = x.exp()
+        return y, y.bernoulli(), tp.rand(3).log1p()
+
+    compiled = tp.compile(function)
+    x = -tp.rand(3)
+    with tp.no_grad():
+        for seed in range(3):
+            tp.manual_seed(seed)
+            found = compiled(x)
+            tp.manual_seed(seed)
+            for made, wanted in zip(found, function(x), strict=True):
+                assert tp.equal(made, wanted)
+    assert [steps for steps, *_ in fuser.given] == [(0,), (3,)]
+    assert not tp.plugins.quarantined_fusers()
+
+
 class Doubling(Fuser):
     """Computes x * w by a table of the weight that it makes when it compiles."""
 
