@@ -76,7 +76,6 @@ def in_float32(function: Callable[P, R]) -> Callable[P, R]:
 
     What it returns, a tensor or a tuple of them, is rounded once.
     """
-
     called: Any = function
 
     @functools.wraps(function)
