@@ -125,8 +125,11 @@ cdef class Reduction:
                 array = pointwise.cast(array, descriptors[TP_BOOL])
                 number = TP_BOOL
         elif number == TP_F16 or number == TP_BF16:
-            wide = self.call(pointwise.cast(array, descriptors[TP_F32]), dim, keepdim)
-            return pointwise.cast(wide, descriptors[number])
+            # One by one they are widened slowly.
+            if not total or not np.PyArray_IS_C_CONTIGUOUS(array):
+                wide = self.call(pointwise.cast(array, descriptors[TP_F32]), dim, keepdim)
+                return pointwise.cast(wide, descriptors[number])
+            to = TP_F32
         elif self.kind == TP_NUMBERS:
             to = TP_I64
         function = kernels.reduce[self.kind][number] if number >= 0 else NULL
@@ -184,6 +187,8 @@ cdef class Reduction:
                 function(<char *> np.PyArray_DATA(array), <char *> np.PyArray_DATA(result), &form, partial, threads)
         if partial != stack:
             free(partial)
+        if to == TP_F32 and number != TP_F32:  # of halves
+            return pointwise.cast(result, descriptors[number])
         if self.of_truth and number == TP_U8:
             return pointwise.cast(pointwise.cast(result, descriptors[TP_BOOL]), descriptors[TP_U8])
         return result

@@ -127,7 +127,7 @@ static int64_t count_BOOL_row(const uint8_t *x, ptrdiff_t n) {
 
 /* Sums of the columns of narrow rows, such as the parts of complex numbers: as many vectors are added up beside each
    other as it takes until the columns begin anew. */
-enum { NARROWEST = 2, NOT_NARROW = 9 };
+enum { NOT_NARROW = 9 };
 
 #define SUM_COLUMNS_OF(name, T, LONG)                                                                  \
     COLUMNS_OF(name##_wide, T, T, LONG, SUM_OF, AS_IT_IS)                                              \
@@ -148,7 +148,7 @@ enum { NARROWEST = 2, NOT_NARROW = 9 };
         for (int l = 0; l < n; l++) total[l % width] += (LONG)x[l];                                    \
     }                                                                                                  \
     static void name##_columns(LONG *total, const char *row, ptrdiff_t step, ptrdiff_t n, ptrdiff_t width) { \
-        const int is_narrow = width >= NARROWEST && width < NOT_NARROW && step == width * (ptrdiff_t)sizeof(T); \
+        const int is_narrow = width < NOT_NARROW && step == width * (ptrdiff_t)sizeof(T);               \
         const T *x = (const T *)row;                                                                   \
         switch (is_narrow ? width : 0) { /* known widths, so that the sums stay in registers */        \
         case 2: name##_narrow(total, x, n, 2); return;                                                 \
@@ -388,6 +388,46 @@ REDUCTION(min_I32, int32_t, int32_t, int32_t, INT32_MAX, SMALLER_OF)
 LOOPS(min_U8, uint8_t, uint8_t, uint8_t, UINT8_MAX, SMALLER_OF)
 REDUCTION(min_U8, uint8_t, uint8_t, uint8_t, UINT8_MAX, SMALLER_OF)
 
+/* Half precision is widened block by block, and has results of float. */
+enum { AT_ONCE = 8 };
+#define HALF_REDUCTION(name, H, LONG, neutral, of, seen)                                               \
+    static LONG name##_##H##_row(const uint16_t *x, ptrdiff_t n) {                                     \
+        float block[AT_ONCE * WIDTH];                                                                  \
+        LONG total = neutral;                                                                          \
+        for (ptrdiff_t from = 0; from < n; from += AT_ONCE * WIDTH) {                                  \
+            const ptrdiff_t count = n - from < AT_ONCE * WIDTH ? n - from : AT_ONCE * WIDTH;           \
+            widen_##H(block, x + from, count);                                                         \
+            total = of(total, name##_F32_row(block, count));                                           \
+        }                                                                                              \
+        return total;                                                                                  \
+    }                                                                                                  \
+    static void name##_##H##_columns(LONG *total, const char *row, ptrdiff_t step, ptrdiff_t n, ptrdiff_t width) { \
+        float block[AT_ONCE * WIDTH];                                                                  \
+        const int dense = step == width * (ptrdiff_t)sizeof(uint16_t);                                 \
+        const ptrdiff_t some = dense ? AT_ONCE * WIDTH / width : AT_ONCE, apart = dense ? width : WIDTH; \
+        for (ptrdiff_t i = 0; i < n; i += some) {                                                      \
+            const ptrdiff_t rows = n - i < some ? n - i : some;                                        \
+            if (dense) widen_##H(block, (const uint16_t *)(row + i * step), rows * width);             \
+            else                                                                                       \
+                for (ptrdiff_t r = 0; r < rows; r++)                                                   \
+                    widen_##H(block + r * WIDTH, (const uint16_t *)(row + (i + r) * step), width);     \
+            name##_F32_columns(total, (const char *)block, apart * (ptrdiff_t)sizeof(float), rows, width); \
+        }                                                                                              \
+    }                                                                                                  \
+    REDUCTION_TO(name##_##H, uint16_t, float, float, LONG, neutral, of, seen)
+#define HALF_REDUCTIONS(name, LONG, neutral, of)                                                       \
+    HALF_REDUCTION(name, F16, LONG, neutral, of, wide_F16)                                             \
+    HALF_REDUCTION(name, BF16, LONG, neutral, of, wide_BF16)
+HALF_REDUCTIONS(sum, double, 0, SUM_OF)
+HALF_REDUCTIONS(prod, double, 1, PRODUCT_OF)
+HALF_REDUCTIONS(max, float, -INFINITY, LARGER_OF)
+HALF_REDUCTIONS(min, float, INFINITY, SMALLER_OF)
+#define F16_OR_ZERO(x) OR_ZERO(wide_F16(x))
+#define BF16_OR_ZERO(x) OR_ZERO(wide_BF16(x))
+HALF_REDUCTION(nansum, F16, double, 0, SUM_OF, F16_OR_ZERO)
+HALF_REDUCTION(nansum, BF16, double, 0, SUM_OF, BF16_OR_ZERO)
+#define OF_HALVES(name) [TP_F16] = name##_F16, [TP_BF16] = name##_BF16
+
 /* The smallest and the largest of each row. */
 #define BOTH_ROW(S, T)                                                                                 \
     static void both_row_##S(const T *x, ptrdiff_t n, T *low, T *high) {                               \
@@ -508,13 +548,13 @@ ARG(argmin_I32, int32_t, min_I32, 0, SMALLER)
 
 const tp_reductions LEVEL(tp_reductions_table) = {
     .reduce = {
-        [TP_SUM] = {[TP_F32] = sum_F32_or_rows, [TP_F64] = sum_F64_or_rows, [TP_I64] = sum_I64_or_rows},
-        [TP_NANSUM] = {[TP_F32] = nansum_F32, [TP_F64] = nansum_F64},
+        [TP_SUM] = {[TP_F32] = sum_F32_or_rows, [TP_F64] = sum_F64_or_rows, [TP_I64] = sum_I64_or_rows, OF_HALVES(sum)},
+        [TP_NANSUM] = {[TP_F32] = nansum_F32, [TP_F64] = nansum_F64, OF_HALVES(nansum)},
         [TP_FILLED] = {[TP_F32] = filled_F32, [TP_F64] = filled_F64, [TP_I64] = filled_I64, [TP_BOOL] = count_BOOL},
         [TP_NUMBERS] = {[TP_F32] = numbers_F32, [TP_F64] = numbers_F64},
-        [TP_PROD] = {[TP_F32] = prod_F32, [TP_F64] = prod_F64},
-        [TP_MAX] = {[TP_F32] = max_F32, [TP_F64] = max_F64, [TP_I64] = max_I64, [TP_I32] = max_I32, [TP_U8] = max_U8, [TP_BOOL] = max_U8},
-        [TP_MIN] = {[TP_F32] = min_F32, [TP_F64] = min_F64, [TP_I64] = min_I64, [TP_I32] = min_I32, [TP_U8] = min_U8, [TP_BOOL] = min_U8},
+        [TP_PROD] = {[TP_F32] = prod_F32, [TP_F64] = prod_F64, OF_HALVES(prod)},
+        [TP_MAX] = {[TP_F32] = max_F32, [TP_F64] = max_F64, [TP_I64] = max_I64, [TP_I32] = max_I32, [TP_U8] = max_U8, [TP_BOOL] = max_U8, OF_HALVES(max)},
+        [TP_MIN] = {[TP_F32] = min_F32, [TP_F64] = min_F64, [TP_I64] = min_I64, [TP_I32] = min_I32, [TP_U8] = min_U8, [TP_BOOL] = min_U8, OF_HALVES(min)},
     },
     .both = {[TP_F32] = both_F32, [TP_F64] = both_F64, [TP_I64] = both_I64, [TP_I32] = both_I32, [TP_U8] = both_U8},
     .arg = {
