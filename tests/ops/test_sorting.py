@@ -135,3 +135,17 @@ def test_unique_keeps_the_gradient_of_the_first() -> None:
     tp.unique(x).sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == [1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "values", [[], [True], [False] * 3, [True, False, True], [[False], [True]]]
+)
+def test_unique_of_truth_values(values: list[Any]) -> None:
+    array = np.array(values, bool)
+    found = tp.tensor(array).unique(return_inverse=True, return_counts=True)
+    expected = np.unique(array, return_inverse=True, return_counts=True)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), theirs.reshape(ours.shape))
+    assert found[0].dtype is tp.bool
+    assert found[1].shape == array.shape
+    np.testing.assert_array_equal(tp.tensor(array).unique().numpy(), expected[0])

@@ -242,3 +242,22 @@ def test_membership(length, tests, dtype):
         sorting_select.among(array, given), (array[:, None] == given).any(1)
     )
     assert np.asarray(sorting_select.among(np.asarray(given[0]), given)).shape == ()
+
+
+@pytest.mark.parametrize("dtype", [*TYPES, np.complex64], ids=lambda dtype: dtype.__name__)
+def test_places_that_are_not_zero(dtype):
+    rng = np.random.default_rng(0)
+    shapes = [(0,), (1,), (9,), (0, 3), (3, 0), (2, 9), (3, 1, 8), (2, 3, 4, 5), (5, 17), (3, 4000)]
+    for shape, share in itertools.product(shapes, (0, 0.02, 0.4, 1)):
+        whole = (rng.random(shape) < share).astype(dtype)
+        if dtype not in (np.bool_, np.uint8):
+            whole = -whole
+        for array in (whole, whole.T, whole[::-1], whole[..., ::2]):
+            places = np.argwhere(array)
+            np.testing.assert_array_equal(sorting_select.nonzero(array), places)
+            for size in (0, 1, 7, len(places), len(places) + 3):
+                expected = np.full((size, array.ndim), -5)
+                expected[: len(places)] = places[:size]
+                np.testing.assert_array_equal(
+                    sorting_select.nonzero_static(array, size, -5), expected
+                )

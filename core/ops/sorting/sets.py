@@ -72,6 +72,21 @@ def _as_rows(input: Tensor, dim: int | None, name: str) -> tuple[Tensor, int]:
     return input.movedim(dim, 0).reshape(input._shape[dim], math.prod(others)), dim
 
 
+def _truth_values(input: Tensor, return_inverse: bool, return_counts: bool) -> Any:
+    """Return which of False and True there are, and what :func:`unique` returns besides."""
+    rows = input.reshape(-1)
+    hold = rows.count_nonzero().reshape(1)
+    counts = _CAT.call([rows._shape[0] - hold, hold])
+    present = counts > 0
+    heads = nonzero(present).reshape(-1)
+    found = [heads.to(bool_)]
+    if return_inverse:
+        found.append((present.cumsum(0) - 1).index_select(0, rows.to(int64)).reshape(input._shape))
+    if return_counts:
+        found.append(counts.index_select(0, heads))
+    return tuple(found) if len(found) > 1 else found[0]
+
+
 @composite()
 def unique(
     input: Tensor,
@@ -108,6 +123,8 @@ def unique(
     """
     check_tensor(input, "unique")
     refuse_complex(input, "unique")
+    if input._key.dtype is bool_ and dim is None:
+        return _truth_values(input, return_inverse, return_counts)
     rows, along = _as_rows(input, dim, "unique")
     order = argsort(rows, 0) if dim is None else lexsort(rows.detach())
     ordered = rows.index_select(0, order)

@@ -3,7 +3,8 @@
 import numpy
 
 cimport numpy as np
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy, memset
 
 from . import sorting, pointwise
 
@@ -389,28 +390,69 @@ cdef np.ndarray nonzero_rows(np.ndarray input, Py_ssize_t rows, int64_t fill_val
     """Return so many rows of indices, filled up with a value; with -1, as many as there are."""
     cdef int d, dims = np.PyArray_NDIM(input)
     cdef np.npy_intp sizes[2]
-    cdef np.ndarray result, places
-    cdef Py_ssize_t count, i, step
-    cdef const char *found
+    cdef np.ndarray result, truth
+    cdef Py_ssize_t wanted, count, total, i
+    cdef const uint8_t *values
     cdef int64_t *out
-    cdef tuple columns
     if not dims:
         return numpy.zeros((int(input != 0) if rows < 0 else rows, 0), numpy.int64)
-    columns = input.nonzero()
-    count = np.PyArray_SIZE(<np.ndarray> columns[0])
-    if rows < 0:
-        rows = count
-    count = min(count, rows)
-    sizes[0], sizes[1] = rows, dims
+    truth = pointwise.cast(input, descriptors[TP_BOOL]) if type_of(input) >= 0 else plain_array(input != 0)
+    if not np.PyArray_IS_C_CONTIGUOUS(truth):
+        truth = pointwise.clone(truth)
+    values = <const uint8_t *> np.PyArray_DATA(truth)
+    total = np.PyArray_SIZE(truth)
+    wanted = count_true(values, total) if rows < 0 else rows
+    sizes[0], sizes[1] = wanted, dims
     result = new_array(<np.dtype> descriptors[TP_I64], 2, sizes, NULL)
     out = <int64_t *> np.PyArray_DATA(result)
-    for i in range(count * dims, rows * dims):
-        out[i] = fill_value
-    for d in range(dims):
-        places = <np.ndarray> columns[d]
-        found = <const char *> np.PyArray_DATA(places)
-        step = np.PyArray_STRIDE(places, 0)
-        out = <int64_t *> np.PyArray_DATA(result) + d
-        for i in range(count):
-            out[i * dims] = (<const int64_t *> (found + i * step))[0]
+    with nogil:
+        count = find_true(values, total, dims, np.PyArray_DIMS(truth), out, wanted)
+        for i in range(count * dims, wanted * dims):
+            out[i] = fill_value
     return result
+
+
+cdef Py_ssize_t count_true(const uint8_t *truth, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, total = 0
+    for i in range(n):
+        total += truth[i]
+    return total
+
+
+cdef Py_ssize_t find_true(
+    const uint8_t *truth, Py_ssize_t n, int dims, const np.npy_intp *sizes, int64_t *out, Py_ssize_t wanted
+) noexcept nogil:
+    """Write the indices of the first values that hold; return of how many."""
+    cdef Py_ssize_t length = sizes[dims - 1], start = 0, found = 0, held, i, stop
+    cdef int64_t row[64]
+    cdef uint64_t eight
+    cdef int d
+    memset(row, 0, sizeof(row))
+    while start < n and found < wanted:
+        i = 0
+        while i < length:
+            if i + 8 <= length:
+                memcpy(&eight, truth + start + i, 8)
+                if not eight:
+                    i += 8
+                    continue
+            stop = min(i + 8, length)
+            while i < stop and found < wanted:  # written whether it holds or not: nothing can be foretold wrongly
+                for d in range(dims - 1):
+                    out[d] = row[d]
+                out[dims - 1] = i
+                held = truth[start + i]
+                out += dims if held else 0
+                found += held
+                i += 1
+            if found == wanted:
+                return found
+        start += length
+        d = dims - 2
+        while d >= 0:
+            row[d] += 1
+            if row[d] < sizes[d]:
+                break
+            row[d] = 0
+            d -= 1
+    return found
