@@ -437,6 +437,13 @@ cdef Py_ssize_t find_true(
                     i += 8
                     continue
             stop = min(i + 8, length)
+            if dims == 1 and found + 8 <= wanted:
+                while i < stop:
+                    out[0] = i
+                    out += truth[i]
+                    found += truth[i]
+                    i += 1
+                continue
             while i < stop and found < wanted:  # written whether it holds or not: nothing can be foretold wrongly
                 for d in range(dims - 1):
                     out[d] = row[d]
