@@ -15,12 +15,14 @@ def build(table: KernelTable) -> None:
     """Add these kernels to `table`, above the shared ones."""
     table.add("cummax", _cummax, priority=1)
     table.add("cummin", _cummin, priority=1)
-    table.add(
-        "logcumsumexp",
-        _logcumsumexp,
-        dtypes=[dtype_named("float32"), dtype_named("float64")],
-        priority=1,
-    )
+    for op, running in (
+        ("cumsum", np.add),
+        ("cumprod", np.multiply),
+        ("logcumsumexp", np.logaddexp),
+    ):
+        names = ("float32", "float64") if op == "logcumsumexp" else ("float32", "complex64")
+        dtypes = [dtype_named(name) for name in names]
+        table.add(op, _accumulated(running), dtypes=dtypes, priority=1)
 
 
 def _running(better: np.ufunc, input: Array, dim: int) -> tuple[Any, Any]:
@@ -46,5 +48,14 @@ def _cummin(input: Array, dim: int) -> tuple[Any, Any]:
     return _running(np.minimum, input, dim)
 
 
-def _logcumsumexp(input: Array, dim: int) -> Any:
-    return np.logaddexp.accumulate(np.ascontiguousarray(input), dim) if input.ndim else input.copy()
+def _accumulated(running: np.ufunc) -> Any:
+    """Return a kernel that accumulates in double precision, as torch does: errors add up over a row."""
+
+    def kernel(input: Array, dim: int) -> Any:
+        if not input.ndim:
+            return input.copy()
+        wide = np.result_type(input.dtype, np.float64)
+        rows = np.ascontiguousarray(input)
+        return running.accumulate(rows, dim, dtype=wide).astype(input.dtype, copy=False)
+
+    return kernel
