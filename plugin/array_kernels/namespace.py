@@ -21,16 +21,31 @@ class ArrayNamespace:
         The library's dtype object for each of our dtypes that it has.
     checks_bounds : bool
         Whether positions that gather and scatter take are checked first, which waits for the device.
+    reduce_add : callable, optional
+        What adds up over dimensions, by default the library's ``add.reduce``, whose arguments it takes.
     """
 
     def __init__(
-        self, xp: Any, device: str, natives: Mapping[DType, Any], *, checks_bounds: bool = True
+        self,
+        xp: Any,
+        device: str,
+        natives: Mapping[DType, Any],
+        *,
+        checks_bounds: bool = True,
+        reduce_add: Callable[..., Any] | None = None,
     ) -> None:
         self.xp = xp
+        self._reduce_add = reduce_add
         self.checks_bounds = checks_bounds
         self.device = device
         self.natives = dict(natives)
         self.dtypes = {native: dtype for dtype, native in natives.items()}
+
+    @property
+    def reduce_add(self) -> Callable[..., Any]:
+        """What adds up over dimensions: ``(array, axis, dtype, out, keepdims)``."""
+        reduce_add: Callable[..., Any] = self._reduce_add or self.xp.add.reduce
+        return reduce_add
 
     def native(self, dtype: DType) -> Any:
         """Return the library's name for a dtype.

@@ -19,7 +19,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     xp = namespace.xp
     halves = (float16, bfloat16)
-    reduce_add = xp.add.reduce
+    reduce_add = namespace.reduce_add
     reduce_multiply = xp.multiply.reduce
     truth_type = namespace.native(uint8)
 

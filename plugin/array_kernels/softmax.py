@@ -14,7 +14,7 @@ from .namespace import ArrayNamespace
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     xp = namespace.xp
-    reduce_add = xp.add.reduce
+    reduce_add = namespace.reduce_add
     exp = xp.exp
 
     def shifted(input: Any, axis: int) -> Any:

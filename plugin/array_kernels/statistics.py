@@ -14,7 +14,7 @@ from .namespace import ArrayNamespace
 
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    reduce_add = namespace.xp.add.reduce
+    reduce_add = namespace.reduce_add
 
     @table.kernel(dtypes=(float32, float64))
     def var(input: Any, dim: Shape, correction: float, keepdim: bool) -> Any:

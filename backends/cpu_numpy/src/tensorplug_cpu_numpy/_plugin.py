@@ -25,6 +25,7 @@ from .kernels import (
 )
 from .numpy_warnings import attributed
 from .runtime import NATIVES, NumpyRuntime
+from .sums import total
 
 
 def _of_networks() -> Iterable[Kernel]:
@@ -39,7 +40,7 @@ def _of_networks() -> Iterable[Kernel]:
     )
 
     table = KernelTable("cpu")
-    namespace = ArrayNamespace(np, "cpu", NATIVES)
+    namespace = ArrayNamespace(np, "cpu", NATIVES, reduce_add=total)
     for family in (activation, convolution, linear, pooling, normalization, losses):
         family.build(namespace, table)
     embedding.build(table)
@@ -75,7 +76,7 @@ class NumpyPlugin:
     @hookimpl
     def tensorplug_kernels(self) -> Iterable[Kernel | DeferredKernels]:
         """Return the kernels."""
-        namespace = ArrayNamespace(np, "cpu", NATIVES)
+        namespace = ArrayNamespace(np, "cpu", NATIVES, reduce_add=total)
         table = all_kernels(namespace)
         for family in (
             arithmetic,

@@ -14,6 +14,23 @@ EXTREME_ROW(max_F64, double, int64_t, -INFINITY, LARGER_OF)
 EXTREME_COLUMNS(max_F32, float, LARGER_OF)
 EXTREME_COLUMNS(max_F64, double, LARGER_OF)
 
+/* The sums of columns, in short runs, so that they are exact: `step` adds to some[j] what is in row i, column j. */
+#define SUM_COLUMNS(T, n, width, total, step)                                                          \
+    {                                                                                                  \
+        enum { ROWS_AT_ONCE = 64 };                                                                    \
+        double exact[WIDTH];                                                                           \
+        for (ptrdiff_t j = 0; j < width; j++) exact[j] = 0;                                            \
+        for (ptrdiff_t from = 0; from < n; from += ROWS_AT_ONCE) {                                     \
+            const ptrdiff_t to = n - from < ROWS_AT_ONCE ? n : from + ROWS_AT_ONCE;                    \
+            T some[WIDTH];                                                                             \
+            for (ptrdiff_t j = 0; j < width; j++) some[j] = 0;                                         \
+            for (ptrdiff_t i = from; i < to; i++)                                                      \
+                INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) { step }                             \
+            for (ptrdiff_t j = 0; j < width; j++) exact[j] += some[j];                                 \
+        }                                                                                              \
+        for (ptrdiff_t j = 0; j < width; j++) total[j] = (T)exact[j];                                  \
+    }
+
 #define ROWS(S, T)                                                                                     \
     static void softmax_row_##S(const T *x, T *o, ptrdiff_t n) {                                       \
         const T peak = max_##S##_row(x, n);                                                              \
@@ -40,38 +57,35 @@ EXTREME_COLUMNS(max_F64, double, LARGER_OF)
         INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) o[i] = g[i] - m_exp_##S(y[i]) * along;           \
     }                                                                                                  \
     /* The same for a block of columns. */                                                             \
-    static void softmax_columns_##S(const T *x, T *o, ptrdiff_t n, ptrdiff_t step, ptrdiff_t width, int logarithm) {\
+    static void softmax_columns_##S(const T *x, T *o, ptrdiff_t n, ptrdiff_t apart, ptrdiff_t width, int logarithm) {\
         T peak[WIDTH], total[WIDTH];                                                                   \
-        for (ptrdiff_t j = 0; j < width; j++) { peak[j] = -(T)INFINITY; total[j] = 0; }                \
-        max_##S##_columns(peak, (const char *)x, step * (ptrdiff_t)sizeof(T), n, width);               \
-        for (ptrdiff_t i = 0; i < n; i++)                                                              \
-            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) {                                        \
-                const T shifted = x[i * step + j] - peak[j];                                           \
-                const T e = m_exp_##S(shifted);                                                        \
-                total[j] += e;                                                                         \
-                o[i * step + j] = e;                                                                   \
-            }                                                                                          \
+        for (ptrdiff_t j = 0; j < width; j++) peak[j] = -(T)INFINITY;                                  \
+        max_##S##_columns(peak, (const char *)x, apart * (ptrdiff_t)sizeof(T), n, width);               \
+        SUM_COLUMNS(T, n, width, total, {                                                              \
+            const T shifted = x[i * apart + j] - peak[j];                                               \
+            some[j] += o[i * apart + j] = m_exp_##S(shifted);                                           \
+        })                                                                                             \
         if (logarithm) {                                                                               \
             for (ptrdiff_t j = 0; j < width; j++) total[j] = m_log_##S(total[j]);                      \
             for (ptrdiff_t i = 0; i < n; i++)                                                          \
                 INDEPENDENT for (ptrdiff_t j = 0; j < width; j++)                                      \
-                    o[i * step + j] = (x[i * step + j] - peak[j]) - total[j];                          \
+                    o[i * apart + j] = (x[i * apart + j] - peak[j]) - total[j];                          \
             return;                                                                                    \
         }                                                                                              \
         for (ptrdiff_t j = 0; j < width; j++) total[j] = 1 / total[j];                                 \
         for (ptrdiff_t i = 0; i < n; i++)                                                              \
-            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) o[i * step + j] *= total[j];             \
+            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) o[i * apart + j] *= total[j];             \
     }                                                                                                  \
-    static void gradient_columns_##S(const T *g, const T *y, T *o, ptrdiff_t n, ptrdiff_t step,        \
+    static void gradient_columns_##S(const T *g, const T *y, T *o, ptrdiff_t n, ptrdiff_t apart,        \
                                      ptrdiff_t width, int logarithm) {                                 \
-        T total[WIDTH] = {0};                                                                          \
-        for (ptrdiff_t i = 0; i < n; i++)                                                              \
-            for (ptrdiff_t j = 0; j < width; j++)                                                      \
-                total[j] += logarithm ? g[i * step + j] : g[i * step + j] * y[i * step + j];           \
+        T total[WIDTH];                                                                                \
+        SUM_COLUMNS(T, n, width, total, {                                                              \
+            some[j] += logarithm ? g[i * apart + j] : g[i * apart + j] * y[i * apart + j];                \
+        })                                                                                             \
         for (ptrdiff_t i = 0; i < n; i++)                                                              \
             INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) {                                        \
-                const T a = g[i * step + j], b = y[i * step + j];                                      \
-                o[i * step + j] = logarithm ? a - m_exp_##S(b) * total[j] : b * (a - total[j]);        \
+                const T a = g[i * apart + j], b = y[i * apart + j];                                      \
+                o[i * apart + j] = logarithm ? a - m_exp_##S(b) * total[j] : b * (a - total[j]);        \
             }                                                                                          \
     }
 
@@ -158,14 +172,13 @@ TURN(F64, double)
         }                                                                                              \
         return (T)log(total) + shift;                                                                  \
     }                                                                                                  \
-    static void logsumexp_columns_##S(const T *x, T *o, ptrdiff_t n, ptrdiff_t step, ptrdiff_t width) { \
+    static void logsumexp_columns_##S(const T *x, T *o, ptrdiff_t n, ptrdiff_t apart, ptrdiff_t width) { \
         T shift[WIDTH];                                                                                \
-        T total[WIDTH] = {0};                                                                          \
+        T total[WIDTH];                                                                                \
         for (ptrdiff_t j = 0; j < width; j++) shift[j] = -(T)INFINITY;                                 \
-        max_##S##_columns(shift, (const char *)x, step * (ptrdiff_t)sizeof(T), n, width);              \
+        max_##S##_columns(shift, (const char *)x, apart * (ptrdiff_t)sizeof(T), n, width);              \
         for (ptrdiff_t j = 0; j < width; j++) shift[j] = isinf(shift[j]) ? 0 : shift[j];               \
-        for (ptrdiff_t i = 0; i < n; i++)                                                              \
-            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) total[j] += m_exp_##S(x[i * step + j] - shift[j]); \
+        SUM_COLUMNS(T, n, width, total, some[j] += m_exp_##S(x[i * apart + j] - shift[j]);)            \
         for (ptrdiff_t j = 0; j < width; j++) o[j] = m_log_##S(total[j]) + shift[j];                   \
     }
 

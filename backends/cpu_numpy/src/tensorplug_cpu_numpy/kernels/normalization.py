@@ -11,10 +11,10 @@ import numpy as np
 from tensorplug.plugin import KernelTable, Shape, dtype_named
 from tensorplug.plugin.array_kernels import ArrayNamespace
 
+from ..sums import total
 from ._formats import laid_out
 
 Array = np.ndarray[Any, Any]
-_add: Any = np.add.reduce
 
 
 def build(namespace: ArrayNamespace, table: KernelTable) -> None:
@@ -97,7 +97,7 @@ def group_norm_backward(
 def _centred(rows: Array) -> Array:
     """Return rows minus their means, by way of their first elements: equal ones come to zero exactly."""
     rows = rows - rows[:, :1]
-    rows -= _add(rows, 1, None, None, True) / rows.dtype.type(rows.shape[1])
+    rows -= total(rows, 1, None, None, True) / rows.dtype.type(rows.shape[1])
     return rows
 
 
@@ -117,7 +117,7 @@ def _rows(
     divisor = input.dtype.type(length)
     if centred:
         rows = _centred(rows)
-    rstd = _add(rows * rows, 1, None, None, True) / divisor
+    rstd = total(rows * rows, 1, None, None, True) / divisor
     rstd += input.dtype.type(eps)
     rows = rows / np.sqrt(rstd)
     if weight is not None:
@@ -148,17 +148,17 @@ def _backward(
     rows = input.reshape(-1, length)
     if centred:
         rows = _centred(rows)
-    rstd = 1 / np.sqrt(_add(rows * rows, 1, None, None, True) / divisor + input.dtype.type(eps))
+    rstd = 1 / np.sqrt(total(rows * rows, 1, None, None, True) / divisor + input.dtype.type(eps))
     output = rows * rstd
-    result = output * (_add(inner * output, 1, None, None, True) / -divisor)
+    result = output * (total(inner * output, 1, None, None, True) / -divisor)
     result += inner
     if centred:
-        result -= _add(inner, 1, None, None, True) / divisor
+        result -= total(inner, 1, None, None, True) / divisor
     result *= rstd
     g_input = result.reshape(input.shape)
     if weight is None:
         return g_input, np.empty(0, input.dtype), np.empty(0, input.dtype)
-    sums = [_add(t, (0, 2)).reshape(weight.shape) for t in (p * output.reshape(p.shape), p)]
+    sums = [total(t, (0, 2)).reshape(weight.shape) for t in (p * output.reshape(p.shape), p)]
     return g_input, sums[0], sums[1]
 
 
@@ -175,9 +175,9 @@ def native_batch_norm(
     """Return the input standardised per channel, the means, and one over the deviations."""
     dims, shape, count = _channels(input)
     input = laid_out(input, input)
-    mean = _add(input, dims, None, None, True) / count
+    mean = total(input, dims, None, None, True) / count
     output = input - mean
-    rstd = _add(output * output, dims, None, None, True) / count
+    rstd = total(output * output, dims, None, None, True) / count
     rstd += input.dtype.type(eps)
     rstd = 1 / np.sqrt(rstd)
     output *= rstd
@@ -202,10 +202,10 @@ def native_batch_norm_backward(
     scale = rstd.reshape(shape)
     output = (input - mean.reshape(shape)) * scale
     inner = g_output if weight is None else g_output * weight.reshape(shape)
-    along = _add(inner * output, dims, None, None, True) * scale
+    along = total(inner * output, dims, None, None, True) * scale
     along += g_rstd.reshape(shape) * (scale * scale)
     along /= count
-    constant = _add(inner, dims, None, None, True) * scale
+    constant = total(inner, dims, None, None, True) * scale
     constant -= g_mean.reshape(shape)
     constant /= count
     result = inner * scale
@@ -213,4 +213,4 @@ def native_batch_norm_backward(
     result -= constant
     if weight is None:
         return result, np.empty(0, input.dtype), np.empty(0, input.dtype)
-    return result, _add(g_output * output, dims), _add(g_output, dims)
+    return result, total(g_output * output, dims), total(g_output, dims)
