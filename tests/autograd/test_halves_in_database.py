@@ -45,6 +45,7 @@ KNOWN = {
     "nn.functional.rms_norm": ("gradient", "of one element, where it is zero"),
     "nn.functional.scaled_dot_product_attention": ("gradient", "made of the result, which is rounded"),
     "nn.functional.triplet_margin_with_distance_loss": ("value gradient", "of a module of torch's"),
+    "renorm": ("gradient", "its scale is rounded, and the product, as torch rounds them"),
     "sort": ("gradient", TIES),
     "special.ndtr": ("value", "torch's vanishes far below zero"),
     "special.xlog1py": ("gradient", STEPS),
