@@ -19,6 +19,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     xp = namespace.xp
     halves = (float16, bfloat16)
+    reduce_row = xp.add.reduce
     reduce_add = namespace.reduce_add
     reduce_multiply = xp.multiply.reduce
     truth_type = namespace.native(uint8)
@@ -29,8 +30,10 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     @table.kernel()
     def sum(input: Any, dim: Shape, keepdim: bool) -> Any:
+        if input.ndim < 2:  # a call costs what a small sum does
+            return reduce_row(input, dim, None, None, keepdim)
         result = reduce_add(input, dim, None, None, keepdim)
-        return result if input.ndim < 3 else in_rows(result)  # a call costs what a small sum does
+        return result if input.ndim < 3 else in_rows(result)
 
     @table.kernel()
     def mean(input: Any, dim: Shape, keepdim: bool) -> Any:
