@@ -63,33 +63,25 @@ def rounded_once(function: Any, dtype: DType, *values: Any, **options: Any) -> A
     return cast(function(*wide, **options), dtype)
 
 
-def widened(function: Any, *values: Any, **options: Any) -> Any:
-    """Return what a function of tensors computes: of half precision in float32, rounded at the end."""
-    dtype = values[0]._key.dtype
-    if dtype.is_half:
-        return rounded_once(function, dtype, *values, **options)
-    return function(*values, **options)
+def widened(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return what a function computes: of half precision in float32, its result or results rounded once."""
+    dtype = next(filter(None, map(_floating_dtype, (*args, *kwargs.values()))), None)
+    if dtype is None or not dtype.is_half:
+        return function(*args, **kwargs)
+    more = {name: _widened(value) for name, value in kwargs.items()}
+    result = function(*[_widened(value) for value in args], **more)
+    if isinstance(result, tuple):
+        return tuple([cast(each, dtype) for each in result])
+    return cast(result, dtype)
 
 
 def in_float32(function: Callable[P, R]) -> Callable[P, R]:
-    """Declare the body of a composite that is computed in float32 if its numbers are of half precision.
-
-    What it returns, a tensor or a tuple of them, is rounded once.
-    """
-    called: Any = function
+    """Declare the body of a composite that is :func:`widened`."""
 
     @functools.wraps(function)
     def body(*args: P.args, **kwargs: P.kwargs) -> R:
-        dtype = next(filter(None, map(_floating_dtype, (*args, *kwargs.values()))), None)
-        if dtype is None or not dtype.is_half:
-            return function(*args, **kwargs)
-        wide = [_widened(value) for value in args]
-        more = {name: _widened(value) for name, value in kwargs.items()}
-        result: Any = called(*wide, **more)
-        if isinstance(result, tuple):
-            rounded: Any = tuple([cast(each, dtype) for each in result])
-            return rounded
-        return cast(result, dtype)
+        result: R = widened(function, *args, **kwargs)
+        return result
 
     return body
 
