@@ -28,13 +28,7 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     for target in targets:
         if not isinstance(target, TensorBase):
             raise TypeError(f"{op.name}(): out= takes a tensor, got {type(target).__name__}")
-    if (any_tracked((args, tuple(kwargs.values()))) or any_tracked((targets,))) and (
-        not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
-    ):
-        raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad"
-        )
+    refuse_tracked_out(op, args, kwargs, targets)
     for target in targets:
         if target._extra is not None and target._extra.inference:
             dispatch_state.gradient.before_inplace(op, target, ())
@@ -96,6 +90,27 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     # A named tuple names the tensors that were given.
     named: Any = type(results)
     return named._make(targets) if hasattr(named, "_make") else out
+
+
+def refuse_tracked_out(
+    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], targets: tuple[Any, ...] | list[Any]
+) -> None:
+    """Raise an error where a call with ``out=`` would have to be recorded."""
+    if (any_tracked((args, tuple(kwargs.values()))) or any_tracked((targets,))) and (
+        not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
+    ):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad"
+        )
+
+
+def copy_out(op: Op, result: Any, out: Any) -> Any:
+    """Write what the parts of a call came to into the tensor `out`, by ops as those; return it."""
+    check_out(op.name, out, result._key.dtype, result._key)
+    if out._shape != result._shape:
+        resize_out(op, out, result._shape)
+    return out.copy_(result)
 
 
 def _of_target(
@@ -610,7 +625,7 @@ COPY = op_registry.handle("copy")
 
 def _inplace_op(op: Op, name: str) -> Op:
     """Return the op that layers see for an in-place call."""
-    known = inplace_ops.get(op)
+    known = _inplace_ops.get((op, name))
     if known is None:
         known = Op(name)
         known.declared = True
@@ -620,9 +635,9 @@ def _inplace_op(op: Op, name: str) -> Op:
         known.owner = op.owner
         known.inplace_of = op
         known.random = op.random
-        inplace_ops[op] = known
+        _inplace_ops[op, name] = known
     return known
 
 
-#: The op that layers see for each in-place variant.
-inplace_ops: dict[Op, Op] = {}
+#: The op that layers see for each in-place variant: `copy_` and `fill_` are two of one op.
+_inplace_ops: dict[tuple[Op, str], Op] = {}

@@ -22,7 +22,9 @@ from .state import dispatch_state
 class Spelling(Protocol):
     """How ops are spelled as torch's."""
 
-    def composed(self, op: Op, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+    def composed(
+        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Callable[..., Any] | None:
         """Return what makes the call of smaller ops, where torch has none but those."""
 
     def spelled(
@@ -68,7 +70,7 @@ def hand_over(found: list[Any], op: Op, args: tuple[Any, ...], kwargs: dict[str,
     TypeError
         If all return NotImplemented.
     """
-    composed = spelling().composed(op, args)
+    composed = spelling().composed(op, args, kwargs)
     if composed is not None:
         try:
             return composed(*args, **kwargs)
@@ -185,7 +187,7 @@ class ModeLayer(Layer):
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
     ) -> Any:
         """Hand a call over, or its parts where torch has no such op."""
-        composed = spelling().composed(op, args)
+        composed = spelling().composed(op, args, kwargs)
         if composed is not None:
             below = thread.stack
             thread.stack = with_layer(below, self)

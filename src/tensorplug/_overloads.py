@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.op import Op
+from tensorplug.core.dispatch.out_variants import copy_out, refuse_tracked_out
 from tensorplug.core.dispatch.torch_dispatch import decomposed
 from tensorplug.core.tensor.predicates import is_tensor
 
@@ -102,14 +103,29 @@ def _aten(name: str, overload: str) -> Any:
     return getattr(getattr(sys.modules["tensorplug"].ops.aten, name), overload)
 
 
-def composed(op: Op, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+def composed(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any] | None:
     """Return what makes a call of smaller ops, where ATen has none but those; else None."""
-    own = _OWN.get(op.name)
-    if own is not None:
-        return own if op.name != "basic_index" or _several(args) else None
-    if op.name in _COMPOSED and op.kind == "composite":
-        return lambda *args, **kwargs: decomposed(op, args, kwargs)
-    return None
+    make = _OWN.get(op.name)
+    if make is not None:
+        if op.name == "basic_index" and not _several(args):
+            return None
+    elif op.name in _COMPOSED and op.kind == "composite":
+
+        def make(*args: Any, **kwargs: Any) -> Any:
+            return decomposed(op, args, kwargs)
+
+    elif kwargs.get("out") is not None and op.name.startswith("conv"):
+        make = op.call  # other arguments are ATen's, without any that is written
+    else:
+        return None
+
+    def run(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is None:
+            return make(*args, **kwargs)
+        refuse_tracked_out(op, args, kwargs, (out,))
+        return copy_out(op, make(*args, **kwargs), out)
+
+    return run
 
 
 def spelled(

@@ -1,0 +1,106 @@
+"""A mode that hands each call on changes nothing: of functions, of methods that write, and with ``out=``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tensorplug as tp
+from tensorplug.core.dispatch.op_registry import get_op
+from tensorplug.nn import functional as F
+from tensorplug.overrides import TorchFunctionMode
+from tensorplug.testing.cases import assert_same, map_tensors, samples_of
+from tensorplug.testing.comparison import as_exact
+from tensorplug.testing.records import all_records
+from tensorplug.utils._python_dispatch import TorchDispatchMode
+
+F.relu  # noqa: B018  # its ops have records too
+RECORDS = list(all_records())
+SLICES = 4
+_UNSET = ("empty_like", "new_empty", "empty_strided", "new_empty_strided")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+class Functions(TorchFunctionMode):
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+class Ops(TorchDispatchMode):
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(str(func).split(".")[1])
+        return func(*args, **(kwargs or {}))
+
+
+def fresh(value: Any) -> Any:
+    return map_tensors(value, lambda tensor: tensor.detach().clone())
+
+
+def outcome(function: Any) -> Any:
+    """Return what a call gives, as NumPy arrays, or how it fails."""
+    tp.manual_seed(0)
+    try:
+        result = function()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return map_tensors(result, lambda tensor: as_exact(tensor).copy())
+
+
+def forms(record: Any, sample: Any) -> Any:
+    """Yield the name that a mode should see, and a function of arguments, for each way to make a call."""
+    op = get_op(record.op)
+    yield None, op.call
+    if op.inplace is not None and sample.args and isinstance(sample.args[0], tp.Tensor):
+        yield op.inplace, lambda first, *args, **kwargs: getattr(first, op.inplace)(*args, **kwargs)
+    tp.manual_seed(0)
+    result = op.call(*fresh(sample.args), **fresh(sample.kwargs))
+    if isinstance(result, tp.Tensor):
+        yield None, lambda *args, **kwargs: op.call(*args, **kwargs, out=tp.empty_like(result))
+
+
+@pytest.mark.parametrize("mode", [Functions, Ops])
+@pytest.mark.parametrize("part", range(SLICES))
+def test_calls(part: int, mode: Any) -> None:
+    wrong, count = [], 0
+    for record in RECORDS[part::SLICES]:
+        if record.op in _UNSET or record.op == "basic_index":  # a key is no name, and takes no out
+            continue
+        dtype = tp.float32 if tp.float32 in record.dtypes else record.dtypes[0]
+        for sample in samples_of(record, "cpu", dtype)[:2]:
+            for name, function in forms(record, sample):
+                args, kwargs = fresh(sample.args), fresh(sample.kwargs)
+                expected = outcome(lambda f=function, a=args, k=kwargs: f(*a, **k))
+                args, kwargs = fresh(sample.args), fresh(sample.kwargs)
+                with mode() as seen:
+                    found = outcome(lambda f=function, a=args, k=kwargs: f(*a, **k))
+                count += 1
+                try:
+                    assert type(found) is type(expected), (found, expected)
+                    assert_same(expected, found, "other values")
+                    assert not isinstance(expected, str) or expected == found, (expected, found)
+                    if name is not None and not isinstance(found, str):
+                        assert name in seen.names, seen.names
+                except AssertionError as error:
+                    wrong.append(f"{record.op} {name} {sample}: {error}"[:300])
+    assert not wrong, "\n".join(wrong)
+    assert count > 300
+
+
+def test_several_methods_write_by_one_op() -> None:
+    """`fill_` and `copy_` do, and were once both seen as whichever had been called first."""
+    with Functions() as seen:
+        tensor = tp.zeros(2)
+        tensor.fill_(3.0)
+        tensor.copy_(tp.ones(2))
+        tensor.clamp_(max=0.5)
+        tensor.clamp_max_(0.25)
+    assert tensor.tolist() == [0.25, 0.25]
+    assert seen.names == ["zeros", "fill_", "ones", "copy_", "clamp_", "clamp_max_"]
