@@ -81,18 +81,21 @@ def held(value: float, dtype: DType) -> bool:
     return rounded(value, dtype) == value or value != value
 
 
-@functools.lru_cache(4096)
 def rounded(value: float, dtype: DType) -> float:
     """Return the nearest number of half precision, of two the even one."""
-    if not math.isfinite(value):
-        return value
+    # Zeros of both signs are one key.
+    return _rounded(value, dtype) if value and math.isfinite(value) else value
+
+
+@functools.lru_cache(4096)
+def _rounded(value: float, dtype: DType) -> float:
     limits = finfo(dtype)
     if abs(value) >= 2 * limits.max:
         return math.copysign(math.inf, value)
     # In units of the last place; those of the smallest normal number are the smallest there are.
     place = math.frexp(max(abs(value), limits.tiny))[1] + math.frexp(limits.eps)[1] - 2
     nearest = math.ldexp(round(math.ldexp(value, -place)), place)
-    return nearest if abs(nearest) <= limits.max else math.copysign(math.inf, value)
+    return math.copysign(nearest if abs(nearest) <= limits.max else math.inf, value)
 
 
 def held_bound(bound: Any, dtype: DType) -> Any:

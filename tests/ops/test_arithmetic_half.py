@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -172,10 +173,11 @@ def test_what_is_held(half: str) -> None:
 
     dtype = getattr(tp, half)
     numbers = [*VALUES.tolist(), *NUMBERS, *np.logspace(-46, 39, 300).tolist(), 65519.0, 65520.0]
-    numbers += [1.7976931348623157e308, 5e-324]
+    numbers += [0.0, 1.7976931348623157e308, 5e-324]
     for number in (n for value in numbers for n in (value, -value)):
         expected = torch.tensor(number, dtype=torch.float64).to(getattr(torch, half)).item()
         assert rounded(number, dtype) == expected, number
+        assert math.copysign(1, rounded(number, dtype)) == math.copysign(1, expected), number
         assert held(number, dtype) == (expected == number), number
     assert held(float("inf"), dtype)
     assert held(float("nan"), dtype)
