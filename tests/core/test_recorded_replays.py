@@ -16,6 +16,8 @@ from tensorplug.plugin import KernelTable, hookimpl
 from tensorplug.testing import cases
 from tensorplug.testing.records import all_records
 
+pytestmark = pytest.mark.usefixtures("nothing_looks_on")
+
 functional = tp.nn.functional
 EVERY = 1 if "TENSORPLUG_FUZZ" in os.environ else 6  # of the samples of an op
 CALLS = 6  # of which the last ones are replayed

@@ -15,7 +15,6 @@ import tensorplug as tp
 from tensorplug.core.device.dtypes import DType
 from tensorplug.core.dispatch.call_cache import clear_call_caches
 from tensorplug.core.dispatch.op_registry import Op, all_ops, get_op
-from tensorplug.core.dispatch.state import dispatch_state
 
 DTYPES = (tp.bool, tp.uint8, tp.int64, tp.bfloat16, tp.float32, tp.float64, tp.complex64)
 SHAPES = (((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 3), ()), ((), (2, 3)), ((2, 3), (2,)))
@@ -41,13 +40,13 @@ def test_operands_of_two_dtypes(op: Op) -> None:
             assert outcome(lambda a=a, b=b: op.call(a, b)) == expected, (dtypes, shapes)
 
 
+@pytest.mark.usefixtures("nothing_looks_on")
 def test_a_conversion_is_a_step_of_what_is_replayed() -> None:
     clear_call_caches()
     numbers, places = tp.ones(3), tp.arange(3)
     for _ in range(4):
         tp.mul(numbers, places)
     replays = get_op("mul").promotions.replays
-    assert len(replays) == 1, (dispatch_state.layers_active, dispatch_state.verify)
     (replay,) = replays.values()
     assert len(replay.program.steps) == 2
 

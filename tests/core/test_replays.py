@@ -13,6 +13,8 @@ from tensorplug.plugin import KernelTable, composite, hookimpl
 from tensorplug.testing import cases
 from tensorplug.testing.records import all_records
 
+pytestmark = pytest.mark.usefixtures("nothing_looks_on")
+
 functional = tp.nn.functional
 COMPOSITES = [
     record
