@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -105,27 +106,29 @@ def _aten(name: str, overload: str) -> Any:
 
 def composed(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any] | None:
     """Return what makes a call of smaller ops, where ATen has none but those; else None."""
-    make = _OWN.get(op.name)
-    if make is not None:
-        if op.name == "basic_index" and not _several(args):
-            return None
-    elif op.name in _COMPOSED and op.kind == "composite":
-
-        def make(*args: Any, **kwargs: Any) -> Any:
-            return decomposed(op, args, kwargs)
-
-    elif kwargs.get("out") is not None and op.name.startswith("conv"):
+    make = _parts(op, args)
+    if "out" not in kwargs:
+        return make
+    if make is None and op.name.startswith("conv"):
         make = op.call  # other arguments are ATen's, without any that is written
-    else:
-        return None
+    return None if make is None else functools.partial(_written, op, make)
 
-    def run(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if out is None:
-            return make(*args, **kwargs)
-        refuse_tracked_out(op, args, kwargs, (out,))
-        return copy_out(op, make(*args, **kwargs), out)
 
-    return run
+def _parts(op: Op, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+    own = _OWN.get(op.name)
+    if own is not None:
+        return own if op.name != "basic_index" or _several(args) else None
+    if op.name in _COMPOSED and op.kind == "composite":
+        return lambda *args, **kwargs: decomposed(op, args, kwargs)
+    return None
+
+
+def _written(op: Op, make: Callable[..., Any], *args: Any, out: Any, **kwargs: Any) -> Any:
+    """Write what a call comes to into a tensor, if there is one."""
+    if out is None:
+        return make(*args, **kwargs)
+    refuse_tracked_out(op, args, kwargs, (out,))
+    return copy_out(op, make(*args, **kwargs), out)
 
 
 def spelled(

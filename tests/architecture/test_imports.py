@@ -1,6 +1,7 @@
 """Imports point one way: import-linter's contracts, and what they can't say."""
 
 import ast
+import functools
 import os
 import subprocess
 import sys
@@ -56,9 +57,14 @@ def statements(node: ast.AST, *, with_types: bool) -> Iterator[ast.Import | ast.
             yield from statements(child, with_types=with_types)
 
 
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def absolute_imports(path: Path, *, with_types: bool = True) -> Iterator[str]:
     """The full names that a file imports absolutely, a ``from`` import's names included."""
-    for node in statements(ast.parse(path.read_text("utf-8")), with_types=with_types):
+    for node in statements(parsed(path), with_types=with_types):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif node.level == 0:
@@ -114,7 +120,7 @@ def test_a_relative_import_stays_in_its_package(path):
     depth = len(path.relative_to(ROOT).parts) - 1
     levels = {
         node.level
-        for node in statements(ast.parse(path.read_text("utf-8")), with_types=True)
+        for node in statements(parsed(path), with_types=True)
         if isinstance(node, ast.ImportFrom)
     }
     assert max(levels, default=0) <= depth
@@ -127,7 +133,7 @@ def test_a_deferred_import_says_why():
         lines = path.read_text("utf-8").splitlines()
         if name(path).split("/")[0] not in ("core", "autograd", "nn", "optim", "amp"):
             continue
-        for function in ast.walk(ast.parse("\n".join(lines))):
+        for function in ast.walk(parsed(path)):
             if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             for node in statements(function, with_types=False):
@@ -146,9 +152,8 @@ def test_imports_within_functions_of_core_save_time():
     """Any other is a circle of modules, which the layers of core rule out."""
     circles = []
     for path in sorted((ROOT / "core").rglob("*.py")):
-        text = path.read_text("utf-8")
-        lines = text.splitlines()
-        for function in ast.walk(ast.parse(text)):
+        lines = path.read_text("utf-8").splitlines()
+        for function in ast.walk(parsed(path)):
             if not isinstance(function, ast.FunctionDef):
                 continue
             circles += [

@@ -63,7 +63,8 @@ def forms(record: Any, sample: Any) -> Any:
     tp.manual_seed(0)
     result = op.call(*fresh(sample.args), **fresh(sample.kwargs))
     if isinstance(result, tp.Tensor):
-        yield None, lambda *args, **kwargs: op.call(*args, **kwargs, out=tp.empty_like(result))
+        for out in (None, tp.empty_like(result)):
+            yield None, lambda *args, out=out, **kwargs: op.call(*args, **kwargs, out=out)
 
 
 @pytest.mark.parametrize("mode", [Functions, Ops])
