@@ -27,6 +27,8 @@ _OVERLOADS = frozenset(
         "int_Scalar", "int_Tensor", "int_Tensor_Scalar", "src", "reduce", "two", "sections", "indices",
         "tensor_indices_or_sections", "Tensor_indices", "stable", "values_stable", "no_stats", "default_out",
         "padding", "Hashed_Tensor", "Dimname", "dimname", "names_dim", "all_out", "unary_out", "descending",
+        "ScalarOpt_dim", "Scalar_Other", "Scalar_Self", "dim_int", "self_Tensor", "value_reduce",
+        "IntList", "Tensor_float", "bin_ct", "bins_tensor", "dx", "float_Tensor", "float_float", "input", "x",
     }
 )  # fmt: skip
 

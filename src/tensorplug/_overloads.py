@@ -82,13 +82,21 @@ _BY_SECOND = frozenset(
         "lt",
         "ne",
         "remainder",
+        "rsub",
     ]
 )
 _OVERLOADS = {
     **dict.fromkeys(("add", "index", "ldexp", "mul", "split", "sub", "bucketize", "searchsorted"), "Tensor"),
     **dict.fromkeys(("select", "transpose", "unbind", "softmax", "log_softmax", "movedim"), "int"),
+    **dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), "input"),
+    **dict.fromkeys(("std", "std_mean", "var", "var_mean"), "correction"),
     "empty": "memory_format", "flatten": "using_ints", "frexp": "Tensor", "scatter_reduce": "two",
 }  # fmt: skip
+#: The same of methods that write in place, where ATen has other ones.
+_WRITING = {
+    "bernoulli": "float", "ldexp": "default", "normal": "default", "transpose": "default",
+}  # fmt: skip
+_WRITTEN_BY_SECOND = frozenset(["float_power", "floor_divide", "pow"])
 #: Ops of which ATen takes whole numbers as a list.
 _OF_LISTS = frozenset(
     {"amax", "amin", "expand", "flip", "mean", "permute", "repeat", "sum", "tile", "view"}
@@ -96,7 +104,8 @@ _OF_LISTS = frozenset(
 #: Reductions whose form with a dimension has another name.
 _OF_DIM = {
     "sum": "dim_IntList",
-    **dict.fromkeys(("all", "any", "max", "mean", "median", "min", "prod"), "dim"),
+    **dict.fromkeys(("all", "any", "max", "mean", "median", "min"), "dim"),
+    "prod": "dim_int",
 }
 
 
@@ -157,7 +166,7 @@ def spelled(
             (input, weight, bias, steps, pads, holes, True, out, groups),
             {},
         )
-    base = op.inplace_of.name if op.inplace_of is not None else name
+    base = name if op.inplace_of is None else name.removesuffix("_")
     if name in _OF_LISTS and len(args) > 1 and isinstance(args[1], int):
         end = 2 if name in _OF_DIM or name in ("amax", "amin") else len(args)
         args = (args[0], list(args[1:end]), *args[end:])
@@ -167,7 +176,7 @@ def spelled(
         from tensorplug._ops import OpOverloadPacket
 
         packet = OpOverloadPacket("tensorplug", name, op.call)
-    return getattr(packet, _overload(base, args, kwargs)), args, kwargs
+    return getattr(packet, _overload(op, base, args, kwargs)), args, kwargs
 
 
 #: Products for which ATen has ops, and that are made of one of ours, which ATen has not.
@@ -184,21 +193,63 @@ def named(name: str, args: tuple[Any, ...]) -> Any:
     return _aten(name, "default"), args, {}
 
 
-def _overload(name: str, args: Any, kwargs: dict[str, Any]) -> str:
-    second: Any = args[1] if len(args) > 1 else kwargs.get("other", kwargs.get("dim"))
+def _overload(op: Op, name: str, args: Any, kwargs: dict[str, Any]) -> str:
+    """Return which of its forms ATen takes for a call."""
+    writes = op.inplace_of is not None
+    names = op.names if op.inplace_of is None else op.inplace_of.names
+    given = dict(zip(names, args, strict=False)) | kwargs
+    first, second, third = [
+        args[place] if len(args) > place else given.get(key)
+        for place, key in enumerate((*names, "", "", "")[:3])
+    ]
+    if writes and name in _WRITING:
+        return _WRITING[name]
     if name in _OVERLOADS:
         return _OVERLOADS[name]
-    if name in _BY_SECOND:
+    if name in _BY_SECOND or (writes and name in _WRITTEN_BY_SECOND):
         return "Tensor" if is_tensor(second) else "Scalar"
     if name == "div":
-        return "Tensor_mode" if kwargs.get("rounding_mode") else "Tensor"
-    if name == "pow":
-        return "Tensor_Tensor" if is_tensor(second) and is_tensor(args[0]) else (
-            "Tensor_Scalar" if is_tensor(args[0]) else "Scalar"
-        )  # fmt: skip
+        return "Tensor_mode" if given.get("rounding_mode") else "Tensor"
+    if name in ("pow", "float_power", "isin"):
+        kinds = ["Tensor" if is_tensor(value) else "Scalar" for value in (first, second)]
+        return "Scalar" if kinds[0] == "Scalar" and name != "isin" else "_".join(kinds)
+    if name == "xlogy":
+        return (
+            "Scalar_Self"
+            if not is_tensor(first)
+            else "Tensor"
+            if is_tensor(second)
+            else "Scalar_Other"
+        )
     if name in ("masked_fill", "lerp"):
-        third = args[2] if len(args) > 2 else kwargs.get("value", kwargs.get("weight"))
         return "Tensor" if is_tensor(third) else "Scalar"
+    if name == "index_fill":
+        return "int_Tensor" if is_tensor(given.get("value")) else "int_Scalar"
+    if name == "scatter":
+        source = "src" if is_tensor(given.get("src")) else "value"
+        reduced = given.get("reduce") is not None
+        return source if not reduced else "reduce" if source == "src" else "value_reduce"
+    if name == "where" and third is not None:
+        kinds = [
+            "" if is_tensor(value) else kind for value, kind in ((second, "Self"), (third, "Other"))
+        ]
+        return "Scalar" if all(kinds) else f"Scalar{''.join(kinds)}" if any(kinds) else "self"
+    if name == "repeat_interleave":
+        return "Tensor" if second is None else "self_Tensor" if is_tensor(second) else "self_int"
+    if name == "tensor_split":
+        return "sections" if isinstance(second, int) else "indices"
+    if name in ("max", "min") and is_tensor(second):
+        return "other"
+    if name == "histogram":
+        return "bin_ct" if isinstance(second, int) else "bins_tensor"
+    if name == "ctc_loss":
+        return "Tensor" if is_tensor(third) else "IntList"
+    if name == "normal":
+        return "_".join(["Tensor" if is_tensor(value) else "float" for value in (first, second)])
+    if name.endswith("trapezoid"):
+        return "dx" if second is None else "x"
+    if name == "norm":
+        return "Scalar" if given.get("dim") is None else "ScalarOpt_dim"
     if name in _OF_DIM and second is not None:
         return _OF_DIM[name]
     return "default"
