@@ -11,6 +11,7 @@ MODELS ?= --quick
 BREADTH ?= --quick
 WORLD_ARGS ?=
 TESTED ?=
+APART ?=
 
 VENV := .venv
 BENCH := .venv-bench
@@ -40,7 +41,8 @@ endif
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
 	@echo 'make test [TORCH=1]     run the doctests and the tests, but for slow ones and most of the conformance suite'
-	@echo '                        (make test-all: all of them, or with SLOW="--slow-every 6" a sixth of the slow ones;'
+	@echo '                        (make test-all: all of them, or with SLOW="--slow-every 6" a sixth of the slow ones,'
+	@echo '                        with APART=1 without those of `make test-distributed`;'
 	@echo '                        TORCH=1: install torch to compare with;'
 	@echo '                        PYTEST_ARGS=-rs: say what was skipped, and why)'
 	@echo 'make test-cython        build cpu_cython, test it, and test on it: the conformance suite, plugins, training'
@@ -80,8 +82,11 @@ TESTS := tests $(wildcard backends/*/tests) --pyargs tensorplug.testing.conforma
 test: doctest
 	$(VENV)/bin/python -m pytest -n auto -m 'not slow' $(PYTEST_ARGS) $(TESTS) --every 8
 
+# Of the tests, those that start processes which speak with each other: `make test-distributed` runs them alone.
+DISTRIBUTED := backends/dist_mpi/tests $(shell grep -l ranks tests/distributed/test_*.py)
+test-all: LEFT_OUT = $(if $(APART),$(DISTRIBUTED))
 test-all: doctest
-	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(SLOW) $(TESTS) $(EVERY)
+	$(VENV)/bin/python -m pytest -n auto $(PYTEST_ARGS) $(SLOW) $(addprefix --ignore=,$(LEFT_OUT)) $(filter-out $(LEFT_OUT),$(TESTS)) $(EVERY)
 
 # Of tests/plugins, what takes long, and runs in `make test-all`.
 AT_LENGTH := --ignore tests/plugins/test_installed.py --ignore tests/plugins/test_second_memory.py
@@ -125,7 +130,7 @@ test-sanitized: $(CYTHON)/.cython
 # Worlds of two processes, by the wheel of MPICH; skipped, with the reason, where that cannot be installed.
 test-distributed: export OMP_NUM_THREADS = 1
 test-distributed: $(VENV)/.mpi
-	$(VENV)/bin/python -m pytest -n 0 -rs $(PYTEST_ARGS) backends/dist_mpi/tests $(shell grep -l ranks tests/distributed/test_*.py)
+	$(VENV)/bin/python -m pytest -n 0 -rs $(PYTEST_ARGS) $(DISTRIBUTED)
 
 # At each SIMD level that the processor has, on 1, 2 and 4 threads, which share the smallest arrays too.
 test-levels: $(CYTHON)/.cython

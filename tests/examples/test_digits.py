@@ -113,6 +113,7 @@ def test_picture(wrong, tmp_path, digits):
     assert (red.sum() > 1000) == (wrong > 0)
 
 
+@pytest.mark.slow
 def test_whole_program(tmp_path, capfd):
     out = tmp_path / "new" / "folder"
     assert example.main(["--epochs", "1", "--out", str(out), "--device", DEVICE]) == 0

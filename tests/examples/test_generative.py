@@ -83,6 +83,7 @@ def test_vae_steps_are_those_of_torch(torch):
         assert found == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_vae_learns_digits(tmp_path):
     out = run_quick("vae", tmp_path)
     found = re.search(r"test loss ([\d.]+) at first, ([\d.]+) at last", out)
@@ -135,6 +136,7 @@ def test_policy_gradient_is_that_of_torch(torch):
         )
 
 
+@pytest.mark.slow
 def test_policy_balances_the_pole(tmp_path):
     out = run_quick("reinforce", tmp_path)
     found = re.search(r"mean return (\d+) at first, (\d+) in 100 new episodes", out)

@@ -156,6 +156,7 @@ def test_text(text):
     assert tp.equal(tokens[:, 1:], targets[:, :-1])
 
 
+@pytest.mark.slow
 def test_program(tmp_path):
     command = [sys.executable, str(FOLDER / "train.py"), "--quick", "--out", str(tmp_path)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).parents[2] / "examples" / "hogwild" / "train.py"
 
 
+@pytest.mark.slow
 def test_two_processes_train_one_network():
     command = [sys.executable, str(PROGRAM), "--processes", "2", "--epochs", "4"]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
