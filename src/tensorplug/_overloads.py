@@ -196,12 +196,9 @@ def named(name: str, args: tuple[Any, ...]) -> Any:
 def _overload(op: Op, name: str, args: Any, kwargs: dict[str, Any]) -> str:
     """Return which of its forms ATen takes for a call."""
     writes = op.inplace_of is not None
-    names = op.names if op.inplace_of is None else op.inplace_of.names
+    names = (op.inplace_of or op).names
     given = dict(zip(names, args, strict=False)) | kwargs
-    first, second, third = [
-        args[place] if len(args) > place else given.get(key)
-        for place, key in enumerate((*names, "", "", "")[:3])
-    ]
+    first, second, third = [given.get(key) for key in (*names, "", "", "")[:3]]
     if writes and name in _WRITING:
         return _WRITING[name]
     if name in _OVERLOADS:
@@ -214,13 +211,9 @@ def _overload(op: Op, name: str, args: Any, kwargs: dict[str, Any]) -> str:
         kinds = ["Tensor" if is_tensor(value) else "Scalar" for value in (first, second)]
         return "Scalar" if kinds[0] == "Scalar" and name != "isin" else "_".join(kinds)
     if name == "xlogy":
-        return (
-            "Scalar_Self"
-            if not is_tensor(first)
-            else "Tensor"
-            if is_tensor(second)
-            else "Scalar_Other"
-        )
+        if not is_tensor(first):
+            return "Scalar_Self"
+        return "Tensor" if is_tensor(second) else "Scalar_Other"
     if name in ("masked_fill", "lerp"):
         return "Tensor" if is_tensor(third) else "Scalar"
     if name == "index_fill":
@@ -238,7 +231,7 @@ def _overload(op: Op, name: str, args: Any, kwargs: dict[str, Any]) -> str:
         return "Tensor" if second is None else "self_Tensor" if is_tensor(second) else "self_int"
     if name == "tensor_split":
         return "sections" if isinstance(second, int) else "indices"
-    if name in ("max", "min") and is_tensor(second):
+    if name in ("max", "min") and (is_tensor(second) or "other" in given):
         return "other"
     if name == "histogram":
         return "bin_ct" if isinstance(second, int) else "bins_tensor"
