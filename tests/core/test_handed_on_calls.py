@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensorplug as tp
@@ -73,6 +74,14 @@ def forms(record: Any, sample: Any) -> Any:
             yield None, lambda *args, out=out, **kwargs: op.call(*args, **kwargs, out=out)
 
 
+def compared(expected: Any, found: Any, mode: Any) -> None:
+    """Compare two outcomes: what is composed of other ops, as ATen has it, may be rounded in other places."""
+    if mode is Ops and isinstance(expected, np.ndarray):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    else:
+        assert_same(expected, found, "other values")
+
+
 @pytest.mark.parametrize("mode", [Functions, Ops])
 @pytest.mark.parametrize("part", range(SLICES))
 def test_calls(part: int, mode: Any) -> None:
@@ -91,7 +100,7 @@ def test_calls(part: int, mode: Any) -> None:
                 count += 1
                 try:
                     assert type(found) is type(expected), (found, expected)
-                    assert_same(expected, found, "other values")
+                    compared(expected, found, mode)
                     assert not isinstance(expected, str) or expected == found, (expected, found)
                     if name is not None and not isinstance(found, str):
                         assert name in seen.names, seen.names
