@@ -105,8 +105,10 @@ def refuse_tracked_out(
         )
 
 
-def copy_out(op: Op, result: Any, out: Any) -> Any:
+def copy_out(op: Op, args: tuple[Any, ...], result: Any, out: Any) -> Any:
     """Write what the parts of a call came to into the tensor `out`, by ops as those; return it."""
+    if not (op.pointwise or op.elementwise):
+        _check_own_dtype(op, out._key.dtype, result._key.dtype, first_tensor(args))
     check_out(op.name, out, result._key.dtype, result._key)
     if out._shape != result._shape:
         resize_out(op, out, result._shape)

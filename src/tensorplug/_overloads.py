@@ -137,7 +137,7 @@ def _written(op: Op, make: Callable[..., Any], *args: Any, out: Any, **kwargs: A
     if out is None:
         return make(*args, **kwargs)
     refuse_tracked_out(op, args, kwargs, (out,))
-    return copy_out(op, make(*args, **kwargs), out)
+    return copy_out(op, args, make(*args, **kwargs), out)
 
 
 def spelled(

@@ -70,8 +70,15 @@ def forms(record: Any, sample: Any) -> Any:
     tp.manual_seed(0)
     result = op.call(*fresh(sample.args), **fresh(sample.kwargs))
     if isinstance(result, tp.Tensor):
-        for out in (None, tp.empty_like(result)):
-            yield None, lambda *args, out=out, **kwargs: op.call(*args, **kwargs, out=out)
+        wide = tp.float64 if result.dtype is not tp.float64 else tp.complex128
+        yield None, lambda *args, **kwargs: op.call(*args, **kwargs, out=None)
+        for dtype in (result.dtype, wide):
+            yield (
+                None,
+                lambda *args, dtype=dtype, **kwargs: op.call(
+                    *args, **kwargs, out=tp.zeros_like(result, dtype=dtype)
+                ),
+            )
 
 
 def compared(expected: Any, found: Any, mode: Any) -> None:
