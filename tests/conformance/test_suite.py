@@ -77,7 +77,6 @@ def test_a_wrong_value_in_one_dtype(faulty: Run) -> None:
     assert {case.partition("/")[2] for case in failed} <= {"float64", "int64"}
 
 
-@pytest.mark.slow
 def test_a_wrong_shape_for_an_empty_input(faulty: Run) -> None:
     assert {"forward/float32", "forward/int64"} <= faulty.of("FAILED", "flip")
     assert {"forward/float32", "forward/float64"} <= faulty.of("FAILED", "sin")
@@ -96,7 +95,6 @@ def test_a_kernel_that_returns_its_inputs_memory(faulty: Run) -> None:
     assert "forward/int64" in faulty.of("PASSED", "floor")
 
 
-@pytest.mark.slow
 def test_a_kernel_that_returns_the_same_memory_twice(faulty: Run) -> None:
     assert "memory/float32" in faulty.of("FAILED", "prod")
 

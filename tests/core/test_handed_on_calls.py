@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ from tensorplug.testing.records import all_records
 from tensorplug.utils._python_dispatch import TorchDispatchMode
 
 F.relu  # noqa: B018  # its ops have records too
-RECORDS = list(all_records())
+UNSET = ("empty_like", "new_empty", "empty_strided", "new_empty_strided")
+# A key is no argument with a name, and its op takes no ``out=``.
+RECORDS = [record for record in all_records() if record.op not in (*UNSET, "basic_index")]
 SLICES = 4
-_UNSET = ("empty_like", "new_empty", "empty_strided", "new_empty_strided")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -34,16 +36,12 @@ class Functions(TorchFunctionMode):
 
 class Ops(TorchDispatchMode):
     def __init__(self) -> None:
-        self.names: list[Any] = []
+        self.names: list[str] = []
+        self.forms: list[tuple[str, str]] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.names.append(func.overloadpacket.__name__)
-        return func(*args, **(kwargs or {}))
-
-
-class Overloads(Ops):
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.names.append((func.overloadpacket.__name__, func._overloadname))
+        self.forms.append((func.overloadpacket.__name__, func._overloadname))
         return func(*args, **(kwargs or {}))
 
 
@@ -81,9 +79,26 @@ def forms(record: Any, sample: Any) -> Any:
             )
 
 
+def calls(records: Any, most: int) -> Any:
+    """Yield each form of some samples of each op: a text, the name to be seen, what readies a call."""
+    for record in records:
+        dtype = tp.float32 if tp.float32 in record.dtypes else record.dtypes[0]
+        for sample in samples_of(record, "cpu", dtype)[:most]:
+            for name, function in forms(record, sample):
+
+                def ready(f: Any = function, sample: Any = sample) -> Any:
+                    args, kwargs = fresh((sample.args, sample.kwargs))
+                    return functools.partial(f, *args, **kwargs)
+
+                yield f"{record.op} {name} {sample}", name, ready
+
+
 def compared(expected: Any, found: Any, mode: Any) -> None:
     """Compare two outcomes: what is composed of other ops, as ATen has it, may be rounded in other places."""
-    if mode is Ops and isinstance(expected, np.ndarray):
+    assert type(found) is type(expected), (found, expected)
+    if isinstance(expected, str):
+        assert found == expected
+    elif mode is Ops and isinstance(expected, np.ndarray):
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     else:
         assert_same(expected, found, "other values")
@@ -93,26 +108,18 @@ def compared(expected: Any, found: Any, mode: Any) -> None:
 @pytest.mark.parametrize("part", range(SLICES))
 def test_calls(part: int, mode: Any) -> None:
     wrong, count = [], 0
-    for record in RECORDS[part::SLICES]:
-        if record.op in _UNSET or record.op == "basic_index":  # a key is no name, and takes no out
-            continue
-        dtype = tp.float32 if tp.float32 in record.dtypes else record.dtypes[0]
-        for sample in samples_of(record, "cpu", dtype)[:2]:
-            for name, function in forms(record, sample):
-                args, kwargs = fresh(sample.args), fresh(sample.kwargs)
-                expected = outcome(lambda f=function, a=args, k=kwargs: f(*a, **k))
-                args, kwargs = fresh(sample.args), fresh(sample.kwargs)
-                with mode() as seen:
-                    found = outcome(lambda f=function, a=args, k=kwargs: f(*a, **k))
-                count += 1
-                try:
-                    assert type(found) is type(expected), (found, expected)
-                    compared(expected, found, mode)
-                    assert not isinstance(expected, str) or expected == found, (expected, found)
-                    if name is not None and not isinstance(found, str):
-                        assert name in seen.names, seen.names
-                except AssertionError as error:
-                    wrong.append(f"{record.op} {name} {sample}: {error}"[:300])
+    for text, name, ready in calls(RECORDS[part::SLICES], 2):
+        expected = outcome(ready())
+        call = ready()
+        with mode() as seen:
+            found = outcome(call)
+        count += 1
+        try:
+            compared(expected, found, mode)
+            if name is not None and not isinstance(found, str):
+                assert name in seen.names, seen.names
+        except AssertionError as error:
+            wrong.append(f"{text}: {error}"[:300])
     assert not wrong, "\n".join(wrong)
     assert count > 300
 
@@ -120,22 +127,15 @@ def test_calls(part: int, mode: Any) -> None:
 def test_forms_of_ops_are_those_of_aten() -> None:
     torch = pytest.importorskip("torch", reason="the names are compared with torch's")
     unknown, met = set(), 0
-    for record in RECORDS:
-        if record.op in _UNSET or record.op == "basic_index":
-            continue
-        dtype = tp.float32 if tp.float32 in record.dtypes else record.dtypes[0]
-        for sample in samples_of(record, "cpu", dtype)[:4]:
-            for _, function in forms(record, sample):
-                args, kwargs = fresh((sample.args, sample.kwargs))
-                with Overloads() as seen:
-                    outcome(lambda f=function, a=args, k=kwargs: f(*a, **k))
-                for packet, form in seen.names:
-                    theirs = getattr(torch.ops.aten, packet, None)  # of an op that ATen has
-                    if theirs is not None:
-                        met += 1
-                        unknown |= {(packet, form)} - {
-                            (packet, name) for name in theirs.overloads()
-                        }
+    for _, _, ready in calls(RECORDS, 4):
+        call = ready()
+        with Ops() as seen:
+            outcome(call)
+        for packet, form in seen.forms:
+            theirs = getattr(torch.ops.aten, packet, None)  # of an op that ATen has
+            if theirs is not None:
+                met += 1
+                unknown |= {(packet, form)} - {(packet, name) for name in theirs.overloads()}
     assert unknown == {("gradient", "default")}  # torch has seven, by how the distances are given
     assert met > 3000
 

@@ -121,12 +121,10 @@ def test_the_wheel_holds_the_licence(built):
     assert metadata(built.wheel, "licenses/LICENSE") == (ROOT / "LICENSE").read_text("utf-8")
 
 
-@pytest.mark.slow
 def test_the_wheel_is_the_same_from_the_tree_and_from_the_source_distribution(built):
     assert sorted(files_in_wheel(built.wheel)) == sorted(files_in_wheel(built.wheel_from_tree))
 
 
-@pytest.mark.slow
 def test_the_source_distribution_holds_each_file_once(built):
     with tarfile.open(built.sdist) as archive:
         members = [member for member in archive.getmembers() if not member.isdir()]
