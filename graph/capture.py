@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 from tensorplug.autograd.transforms.pytree import tree_leaves
@@ -24,7 +25,7 @@ from tensorplug.core.tensor.layout import is_dense
 from tensorplug.core.tensor.shapes import contiguous_strides
 
 from .graph import Graph
-from .memory import Memory, Uncapturable, share, source_line
+from .memory import Memory, Uncapturable, line_in, share, source_line
 from .nodes import (
     Node,
     Value,
@@ -119,6 +120,9 @@ class Recorder(Memory, Layer):
         self.follow = follow
         # Why the capture ended before the program did.
         self.ended: Uncapturable | None = None
+        # The program itself, its line by then, and the line at which it first read data.
+        self.root: CodeType | None = None
+        self.line = self.read_line = 0
         self.level = level
         self.shapes_from_data = shapes_from_data
         # Where new tensors are made, of which dtype.
@@ -263,6 +267,7 @@ class Recorder(Memory, Layer):
         elif self.ended is not None:
             return
         elif self.follow and tensor is not None and tensor.numel() <= _READABLE and how in _READS:
+            self.read_line = self.read_line or line_in(self.root)
             with layers.isolated():
                 self._node(known_op("graph.expect"), (self.value_of(tensor), tensor.tolist()))
         else:
@@ -293,6 +298,7 @@ class Recorder(Memory, Layer):
         if not self.follow:
             raise error
         self.ended = error
+        self.line = line_in(self.root)
         # The rest is the program's own: nothing of it is seen.
         thread.stack = tuple([layer for layer in thread.stack if layer is not self])
 

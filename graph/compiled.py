@@ -11,6 +11,8 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from tensorplug.autograd.transforms.pytree import tree_flatten
@@ -21,6 +23,7 @@ from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Buffer, Module, Parameter
 
 from .capture import Recorder
+from .dividing import divided, written
 from .entries import Entry
 from .graph import Graph
 from .guards import Watch, has_state
@@ -38,6 +41,8 @@ __all__ = ["Break", "Compiled", "Explanation"]
 LIMIT = 8
 #: How many calls of a kind may change Python state before those calls stay eager.
 _SETTLING = 3
+#: How many captures a function may have while fewer calls run as graphs.
+_MOST_CAPTURES = 64
 _CHANGES = "the program changes "
 
 
@@ -96,6 +101,7 @@ class Compiled:
         dynamic: bool | None,
         enabled: bool,
         mode: str = "default",
+        of_variables: bool | None = None,
     ) -> None:
         functools.update_wrapper(self, function, updated=())
         self._function = function
@@ -114,6 +120,13 @@ class Compiled:
         # The modules that the program reaches, and those compiled each by itself.
         self._reached: list[Module] = []
         self._parts: Parts | None = None
+        # What runs where nothing is captured whole: the function, or what it was divided into.
+        self._divided: Callable[..., Any] | None = None
+        self._line = self._read_line = 0
+        # What the last call watched, if it changed state, and at which lines is to be found.
+        self._changing: Watch | None = None
+        # Of a part of a divided function: whether it returns variables, which others may hold, too.
+        self._of_variables = of_variables
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
@@ -148,8 +161,14 @@ class Compiled:
                     return self._function(*args, **kwargs)
                 self._calls += 1
                 return result
+        if self._captures >= _MOST_CAPTURES and self._calls < self._captures:
+            self._stay_eager(
+                key, Break(f"{self._captures} captures served {self._calls} calls", "")
+            )
+            return self._function(*args, **kwargs)
         if len(entries) >= LIMIT:
             self._stay_eager(key, Break(f"{LIMIT} graphs hold for no such call", ""))
+            self._line = self._line or self._read_line
             return self._in_parts(args, kwargs)
         return self._capture(key, args, kwargs, tensors)
 
@@ -159,8 +178,9 @@ class Compiled:
     def _note(self, found: Break) -> None:
         if self._fullgraph:
             raise Uncapturable(found.reason, found.source)
-        if found not in self._breaks:
-            self._breaks.append(found)
+        others = [known for known in self._breaks if known != (found.reason, "")]
+        if found.source or all([known.reason != found.reason for known in others]):
+            self._breaks = others if found in others else [*others, found]
 
     def _stay_eager(self, key: Any, found: Break) -> None:
         self._note(found)
@@ -169,16 +189,45 @@ class Compiled:
         self._eager_calls += 1
 
     def _in_parts(self, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Run the function as it is, its modules compiled each by itself."""
+        """Run the function as it is, but what is beside the breaking line, and its modules, compiled."""
         if self._parts is None:
             owner = getattr(self._function, "__self__", self._function)
             modules = children(owner) if isinstance(owner, Module) else outermost(self._reached)
-            self._parts = Parts(
-                modules,
-                lambda forward: Compiled(forward, False, self._dynamic.wanted, True, self._mode),
-            )
+            self._parts = Parts(modules, self._part)
+        if self._line and self._divided is None:
+            self._divide(self._parts)
         with self._parts.running():
-            return self._function(*args, **kwargs)
+            return (self._divided or self._function)(*args, **kwargs)
+
+    def _part(self, function: Callable[..., Any], of_variables: bool | None = None) -> Compiled:
+        return Compiled(
+            function, False, self._dynamic.wanted, True, self._mode, of_variables=of_variables
+        )
+
+    def _divide(self, parts: Parts) -> None:
+        """Divide the function at the line that breaks it."""
+        self._divided = self._function
+        plain, owner = written(self._function)
+        if plain is None:
+            return
+        made: list[Compiled] = []
+        changing, self._changing = self._changing, None
+
+        def make(function: FunctionType, ends: bool) -> Compiled:
+            part = self._part(function, bool(self._of_variables) or not ends)
+            part._changing = changing
+            made.append(part)
+            return part
+
+        found = divided(plain, self._line, make, owner)
+        if found is None:
+            return
+        parts.compiled += made
+        run = found if owner is None else MethodType(found, owner)
+        if isinstance(self._function, Module):
+            parts.place(self._function, run)
+        else:
+            self._divided = run
 
     def _capture(self, key: Any, args: Any, kwargs: dict[str, Any], tensors: list[Any]) -> Any:
         """Run the function and note what it does."""
@@ -191,6 +240,8 @@ class Compiled:
         for number, tensor in enumerate(tensors):
             recorder.add(f"input{number or ''}", tensor, "input")
         watch = Watch()
+        plain, _ = written(function)
+        recorder.root = watch.root = None if plain is None else plain.__code__
         recorder.owners = watch.owners
         watch.add(function, "self")
         given = Watch()  # that a later call's are alike the key says
@@ -200,7 +251,9 @@ class Compiled:
                 recorder.add_state(value)
                 watch.add(value, "an argument")
         before = modes()
-        with watch.watching(recorder.is_busy), recorder.active():
+        earlier = None if self._line else self._changing
+        by_lines = nullcontext() if earlier is None else earlier.by_lines(watch)
+        with watch.watching(recorder.is_busy), recorder.active(), by_lines:
             result = function(*args, **kwargs)
         self._captures += 1
         given.settle()
@@ -211,21 +264,30 @@ class Compiled:
             # Another call of the kind need not.
             self._note(Break("an argument shows memory of state", ""))
             return result
+        if self._changing is not None:
+            watch.line = watch.line or self._line
         entry = self._entry(recorder, watch, tensors, result)
         if isinstance(entry, Break) and entry.reason == KEPT and not self._differentiates:
             self._differentiates = True  # the next call notes what autograd records
             return result
         if isinstance(entry, Break) and entry.reason.startswith(_CHANGES):
             self._unsettled[key] = self._unsettled.get(key, 0) + 1
-            if self._unsettled[key] < _SETTLING:
-                self._note(entry)
+            if self._unsettled[key] < _SETTLING and self._of_variables is None:
+                self._note(Break(entry.reason, ""))
+                self._changing = watch
+                self._line = self._line or watch.line
                 return result
         if isinstance(entry, Break):
             self._stay_eager(key, entry)
             self._reached = watch.modules()
+            self._line = self._line or recorder.line or watch.line
+            self._changing = watch
+        elif self._of_variables is not None and _is_little(entry.graph):
+            self._enabled = False
         else:
             self._entries.setdefault(key, []).append(entry)
             self._dynamic.add(entry.graph)
+            self._read_line = recorder.read_line
         return result
 
     def _entry(
@@ -238,8 +300,10 @@ class Compiled:
         if changes:
             watch.effects.append(changes)
         if watch.effects:
-            return Break(f"the program {watch.effects[0]}", "")
+            return Break(f"the program {watch.effects[0]}", watch.source())
         leaves, tree = tree_flatten(result)
+        if self._of_variables and _holds_container(result):
+            return Break("a variable of a divided function is a container", "")
         for leaf in leaves:
             if type(leaf) not in (Tensor, Parameter, Buffer):
                 if isinstance(leaf, TensorBase) or not isinstance(leaf, PLAIN):
@@ -320,6 +384,18 @@ def _gradients(entries: list[Entry]) -> str:
     """Return why gradients are left to the ops of graphs; "" where they are not."""
     reasons = [str(entry.refused) for entry in entries if entry.refused is not None]
     return f", gradients op by op: {reasons[0]}" if reasons else ""
+
+
+def _holds_container(result: Any) -> bool:
+    """Return whether tuples hold a list or dictionary; of one with two names a graph would make two."""
+    if isinstance(result, tuple):
+        return any([_holds_container(item) for item in result])
+    return isinstance(result, (list, dict))
+
+
+def _is_little(graph: Graph) -> bool:
+    """Return whether a graph has nothing to gain by: one op at most."""
+    return sum([bool(node.outputs) for node in graph.nodes]) < 2
 
 
 def _draws_before_reading(graph: Graph) -> bool:

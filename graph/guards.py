@@ -21,6 +21,7 @@ from tensorplug.core.device.runtime import DeviceRuntime
 from tensorplug.nn import Module
 from tensorplug.nn.hooks import global_hooks
 
+from .memory import line_in
 from .state import LIBRARY, State, has_state, is_standard
 
 __all__ = ["Watch", "has_state"]
@@ -39,6 +40,9 @@ class Watch(State):
         super().__init__()
         self.add(vars(global_hooks), "the hooks of all modules")
         self._seen: set[CodeType] = set()
+        # The program itself, and its line by the first effect.
+        self.root: CodeType | None = None
+        self.line = 0
 
     # --- during the first run ---
 
@@ -49,7 +53,7 @@ class Watch(State):
         name = frame.f_globals.get("__name__") or ""
         if is_standard(name):
             if name == "os" and _asked_for(frame):
-                self.effects.append(f"calls os.{code.co_name}()")
+                self._effect(f"calls os.{code.co_name}()")
             return
         if name.startswith("numpy."):
             return  # its arrays are noted where they are looked at
@@ -102,6 +106,14 @@ class Watch(State):
                 else:
                     self.add(value, used)
 
+    def _effect(self, what: str) -> None:
+        self.effects.append(what)
+        self.line = self.line or line_in(self.root)
+
+    def source(self) -> str:
+        """Return the line of the first effect, ``file:line``; "" if that is not known."""
+        return f"{self.root.co_filename}:{self.line}" if self.root and self.line else ""
+
     def watching(self, in_op: Callable[[], bool]) -> Block:
         """See which functions are called within a ``with`` block, but not those that ops or devices call."""
         other: FrameType | None = None  # the method of a device's runtime that runs, or an import
@@ -122,7 +134,7 @@ class Watch(State):
             elif event == "c_call":
                 name = frame.f_globals.get("__name__") or ""
                 if not name.startswith(LIBRARY) and _impure(arg):
-                    self.effects.append(f"calls {getattr(arg, '__qualname__', arg)}()")
+                    self._effect(f"calls {getattr(arg, '__qualname__', arg)}()")
 
         def steps() -> tuple[Steps, Steps]:
             # The collector calls functions of others, which are none of the program's.
@@ -133,6 +145,32 @@ class Watch(State):
             )
 
         return Block(steps)
+
+    def by_lines(self, found: Watch) -> Block:
+        """Find the line that changes what this watch saw of an earlier call, of the program or one around it.
+
+        Within a ``with`` block; `found`, the watch of this call, is told. A debugger stays undisturbed.
+        """
+        now = Watch()
+        for value in list(self._known.values()):
+            now.add(value, "state")
+        for table, name, _ in self._names:
+            now.name(table, name)
+        last, left = 0, _MOST_LINES
+
+        def line(frame: FrameType, event: str, arg: Any) -> Any:
+            nonlocal last, left
+            if last and not found.line and now.changed():
+                found.line = last
+            last, left = frame.f_lineno, left - 1
+            return None if found.line or not left else line
+
+        def call(frame: FrameType, event: str, arg: Any) -> Any:
+            return line if frame.f_code is found.root and not found.line else None
+
+        if sys.gettrace() is not None:
+            return Block(lambda: ([], []))
+        return Block(lambda: ([partial(sys.settrace, call)], [partial(sys.settrace, None)]))
 
     def modules(self) -> list[Module]:
         """Return the modules that the program reaches."""
@@ -147,6 +185,8 @@ class Watch(State):
 
 
 _BUILTINS = vars(builtins)
+#: After how many lines nothing more is looked for.
+_MOST_LINES = 1000
 
 
 def _is_local(frame: FrameType, name: str) -> bool:

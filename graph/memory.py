@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 
 from tensorplug.core import Tensor
@@ -28,7 +29,7 @@ from .nodes import (
     values_in,
 )
 
-__all__ = ["Memory", "Uncapturable", "memory_of", "roots", "share"]
+__all__ = ["Memory", "Uncapturable", "line_in", "memory_of", "roots", "share", "source_line"]
 
 #: A view: the op, its arguments after the first, and which of several results it is.
 _How = tuple[str, Any, int | None]
@@ -339,3 +340,11 @@ def source_line() -> str:
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
+
+
+def line_in(code: CodeType | None) -> int:
+    """Return the line at which a function of this thread is; 0 if it does not run."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return 0 if frame is None else int(frame.f_lineno)

@@ -53,6 +53,10 @@ class Parts:
             for module, compiled in zip(found, self.compiled, strict=True)
         ]
 
+    def place(self, module: Module, compiled: Callable[..., Any]) -> None:
+        """Have another module run as something else."""
+        self._places.append((vars(module), Part(compiled, module)))
+
     def running(self) -> Block:
         """Have the modules run compiled within a ``with`` block.
 

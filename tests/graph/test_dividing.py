@@ -1,0 +1,433 @@
+"""Functions that are not captured whole: what lies before and after the line that breaks them runs as graphs.
+
+Each is compared with itself as it is: results, gradients, what it prints and changes. Beside written ones
+there are random programs of branches, loops, views, writes and lines that break, 24 of them; with
+TENSORPLUG_FUZZ in the environment as many as that says.
+"""
+
+import contextlib
+import copy
+import importlib.util
+import io
+import os
+import random
+import sys
+import textwrap
+from itertools import count
+
+import numpy as np
+import pytest
+
+import tensorplug as tp
+from tensorplug import nn
+
+COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "24"))
+HEAD = """\
+import contextlib
+import tensorplug as tp
+log = []
+class Program(tp.nn.Module):
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+        self.count = 0
+    def run(self, x, y, n=1, *, scale=1.5):
+        w = self.layer.weight
+"""
+numbers = count()
+
+
+def loaded(text, folder):
+    """Return the module of a text, which has a file."""
+    name = f"program{next(numbers)}"
+    path = folder / f"{name}.py"
+    path.write_text(text, "utf-8")
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def flat(value):
+    if isinstance(value, (tuple, list)):
+        return [leaf for item in value for leaf in flat(item)]
+    return [value]
+
+
+def numbers_of(value):
+    return value.detach().numpy().tolist() if isinstance(value, tp.Tensor) else value
+
+
+class Side:
+    """A program, compiled or as it is, and what one call of it shows."""
+
+    def __init__(self, text, folder, compiled, whole):
+        self.module = loaded(f"{text}\n    forward = run\n", folder)
+        tp.manual_seed(0)
+        self.program = self.module.Program(nn.Linear(4, 4))
+        self.call = self.program if whole else self.program.run
+        if compiled:
+            self.call = tp.compile(self.call)
+
+    def show(self, seed, n):
+        generator = np.random.default_rng(seed)
+        x, y = (tp.tensor(generator.normal(size=(4, 4)).astype("float32")) for _ in range(2))
+        x.requires_grad_()
+        self.program.layer.zero_grad()
+        printed = io.StringIO()
+        shown = []
+        with contextlib.redirect_stdout(printed):
+            try:
+                results = flat(self.call(x, y, n))
+                shown += map(numbers_of, results)
+                tracked = [t.sum() for t in results if getattr(t, "requires_grad", False)]
+                if tracked:
+                    sum(tracked).backward()
+            except (RuntimeError, UnboundLocalError, ValueError) as error:
+                shown.append(repr(error))
+        state = [
+            numbers_of(getattr(self.program, name, None)) for name in ("count", "seen", "kept")
+        ]
+        gradients = [numbers_of(t.grad) for t in (x, self.program.layer.weight)]
+        return shown, printed.getvalue(), state, self.module.log, gradients
+
+
+def compare(text, folder, calls=9, whole=False):
+    """Compare calls of a method or, whole, of its module; return what the compiled form explains."""
+    sides = [Side(text, folder, compiled, whole) for compiled in (False, True)]
+    for number in range(calls):
+        (*plain, gradients), (*seen, others) = (s.show(number, int(number % 3 == 2)) for s in sides)
+        assert repr(seen) == repr(plain), text
+        for ours, theirs in zip(others, gradients, strict=True):
+            assert (ours is None) == (theirs is None), text
+            if ours is not None:  # sums over several parts are in another order
+                np.testing.assert_allclose(ours, theirs, 1e-5, 1e-6, err_msg=text)
+    return sides[1].call.explain()
+
+
+BREAKING = [
+    "print(float(a.sum()))", "log.append(a.tolist())", "self.count += 1", "self.kept = a.detach()",
+    "a.register_hook(lambda g: None)" , "log.append(a.sum().item())", "a.detach().sum().numpy()",
+]  # fmt: skip
+PLACES = {
+    "body": "{0}",
+    "loop": "for i in range(2):\n    b = a * 2 + i\n    {0}\n    a = b.sin() * a",
+    "loop left": "for i in (1, 2, 3):\n    a = a * 2\n    {0}\n    if n:\n        break\n    a = a.sin()",
+    "while": "i = 0\nwhile i < 2:\n    i += 1\n    {0}\n    a = a.sin() * a",
+    "branch": "if n:\n    a = a.sin() * a\nelse:\n    a = a.exp() * a\n    {0}\n    a = a.sin() + 1",
+    "without gradients": "with tp.no_grad():\n    c = a.sin() * a\n    {0}\n    c = c.cos() + c\na = a + c",
+    "return": "if n:\n    {0}\n    return (a.sin() * a).sum(), a\na = a.cos()",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("line", BREAKING)
+def test_goes_on_around_a_line(line, place, tmp_path):
+    body = f"a = (x @ w).tanh() + y\n{PLACES[place].format(line)}\na = a.sigmoid() * scale\nreturn a, n"
+    found = compare(HEAD + textwrap.indent(body, " " * 8), tmp_path, calls=16)
+    if "lambda" not in line:
+        assert found.calls > 3
+    assert all(source for reason, source in found.breaks if "calls print" in reason)
+
+
+STAYING = {
+    "one list under two names": """\
+a = [x * y + 1]
+b = a
+print('')
+b.append(x.sin() * y)
+return len(a), a[-1]""",
+    "one list in a tuple": """\
+a = ([x * y + 1],)
+b = a[0]
+print('')
+b.append(x.sin() * y)
+return len(a[0]), a[0][-1]""",
+    "a context that hides an error": """\
+with contextlib.suppress(ValueError):
+    if n:
+        raise ValueError
+    a = x * y + 1
+print('')
+b = x.sin() + y
+if not n:
+    b = b * a
+return b""",
+    "a loop without rounds": """\
+for i in range(n):
+    a = x * y + 1
+print('')
+b = x.sin() + y
+if n:
+    b = b * a
+return b""",
+    "a branch not taken": """\
+if n:
+    a = x * y + 1
+print('')
+return (x.sin() + y) * a""",
+    "assigned before an error": """\
+a = x * y
+try:
+    a = a.sin() + 1
+    print('')
+    b = a + (x + y)[n * 5]
+except IndexError:
+    b = a * 2
+return a + b""",
+    "a variable that is deleted": """\
+a = x
+try:
+    print('')
+finally:
+    del a
+a = x * y + 1
+return a.sin() + a""",
+    "a function that sees a variable change": """\
+a = x * y + 1
+f = lambda: a.sin()
+print('')
+a = a * 2 + y
+return f() + a""",
+    "a comprehension": """\
+a = x * y + 1
+print('')
+a = [a * x.sum() for x in (a, y)][1] + x
+return a.sin()""",
+    "variables by name": """\
+a = x * y + 1
+print(sorted(locals())[:2])
+a = a.sin() + x
+return a""",
+    "a global variable": """\
+global log
+a = x * y + 1
+print('')
+b = a.sin() + x
+log = [*log, n]
+return b * a""",
+    "views over the line": """\
+a = x * 1.0
+b = a[1:]
+print('')
+a.mul_(2)
+b += 1
+return a, b""",
+    "writes over the line": """\
+a = (x * 1.0).t()
+print('')
+a[0] = y[1]
+b = a * 3 + a
+print('')
+a += 1
+return a * b, b""",
+    "a number that differs each time": """\
+a = x * y + 1
+v = a.sum().item()
+b = a * v + v
+return b.sin() + b""",
+    "numbers of a loop": """\
+a = x * y + 1
+for i in range(40):
+    a = a.sin() * i + i
+    print('')
+return a""",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", STAYING.values(), ids=STAYING)
+def test_stays_what_it_is(body, tmp_path):
+    compare(HEAD + textwrap.indent(body, " " * 8), tmp_path)
+
+
+def test_captures_end_where_they_serve_nothing(tmp_path):
+    loop = "for i in range(300):\n    a = a.sin() * i + i\n    self.count += 1"
+    body = f"a = x * y + 1\nprint('')\n{loop}\nreturn a"
+    found = compare(HEAD + textwrap.indent(body, " " * 8), tmp_path)
+    assert found.captures < 100
+    assert any("captures served" in reason for reason, _ in found.breaks)
+
+
+class Base(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+        self.seen = []
+
+    def forward(self, x):
+        return self.inner(x).relu() + x
+
+
+class Derived(Base):
+    def forward(self, x, factor=2.0, *, shift=0.5):
+        x = super().forward(x) * factor
+        self.seen.append(x.shape)
+        x = x.sin() + self.inner(x) * shift
+        return x.softmax(-1) * x
+
+
+def test_a_module_with_defaults_and_a_base():
+    model = Derived()
+    plain = copy.deepcopy(model)
+    compiled = tp.compile(model)
+    for number in range(8):
+        x = tp.randn(3, 4)
+        expected = plain(x, shift=number % 2) if number > 5 else plain(x)
+        seen = compiled(x, shift=number % 2) if number > 5 else compiled(x)
+        assert tp.equal(seen, expected)
+    assert compiled.explain().calls >= 2
+    assert model.seen == plain.seen
+    assert "forward" not in vars(model)
+
+
+def test_a_training_step_is_graphs_but_for_backward_and_the_optimizer():
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+    other = copy.deepcopy(model)
+
+    def stepper(model):
+        optimizer = tp.optim.SGD(model.parameters(), lr=0.1)
+        losses = []
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = (model(x) - x.sum(1, keepdim=True)).square().mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+            return losses[-1]
+
+        return step
+
+    plain, compiled = stepper(other), tp.compile(stepper(model))
+    for _ in range(10):
+        x = tp.randn(4, 4)
+        assert compiled(x) == plain(x)
+    found = compiled.explain()
+    assert found.calls >= 6
+    assert any("square" in str(graph) and "linear" in str(graph) for graph in found.graphs)
+
+
+def test_a_file_that_has_changed_is_not_read(tmp_path):
+    text = "log = []\ndef f(x):\n    y = x.sin() * x\n    log.append(0)\n    return y.cos() * y\n"
+    module = loaded(text, tmp_path)
+    (tmp_path / f"{module.__name__}.py").write_text(text.replace("sin", "exp"), "utf-8")
+    compiled = tp.compile(module.f)
+    x = tp.randn(3)
+    for _ in range(8):
+        assert tp.equal(compiled(x), (x.sin() * x).cos() * (x.sin() * x))
+    assert compiled.explain().calls == 0
+
+
+def test_a_debugger_is_left_alone(tmp_path):
+    body = "a = x * y + 1\nself.count += 1\nreturn a.sin() + a, n"
+    before = sys.gettrace()
+    sys.settrace(lambda *event: None)
+    try:
+        tracer = sys.gettrace()
+        compare(HEAD + textwrap.indent(body, " " * 8), tmp_path)
+        assert sys.gettrace() is tracer
+    finally:
+        sys.settrace(before)
+
+
+# --- random programs ----------------------------------------------------------------------------------
+
+
+class Writer:
+    """Writes a program: statements over variables, of which those are known that have a value."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.numbers = count()
+
+    def new(self, *names):
+        return tuple([f"v{next(self.numbers)}" for _ in range(len(names) or 1)])
+
+    def expression(self, known):
+        a, b = (self.random.choice(sorted(known)) for _ in range(2))
+        return self.random.choice([
+            f"{a} * {b}", f"{a} + {b} * 0.5", f"({a} - {b}).sigmoid()", f"{a}.exp() / (1 + {b}.exp())",
+            f"tp.maximum({a}, {b})", f"{a} @ w", f"{a} * scale", f"{a}.softmax(-1)", f"self.layer({a})",
+            f"tp.nn.functional.relu({a}) + {b}", f"{a}.t().t()",
+        ])  # fmt: skip
+
+    def breaking(self, known):
+        a = self.random.choice(sorted(known))
+        return self.random.choice([
+            f"log.append({a}.sum().item())", "print('here')", "self.count += 1", "self.seen = len(log)",
+            f"log.append({a}.tolist())", f"log.append(float({a}.max()))", f"self.kept = {a}.detach()",
+        ])  # fmt: skip
+
+    def simple(self, known):
+        """Return lines, and add to what is known."""
+        kind = self.random.random()
+        a, b = (self.random.choice(sorted(known)) for _ in range(2))
+        (made,) = self.new()
+        if kind < 0.5:
+            made = self.random.choice([*(known - {"x", "y"}), made])
+            lines = [f"{made} = {self.expression(known)}"]
+        elif kind < 0.6:
+            lines = [f"{made} = {a} * 1.0", self.random.choice([
+                f"{made}.add_({b})", f"{made}[0] = 0.25", f"{made} += {b}", f"{made}.t().mul_(0.5)",
+            ])]  # fmt: skip
+        elif kind < 0.68:
+            lines = [
+                f"items = [{a}, {b}]",
+                "alias = items",
+                f"alias.append({a})",
+                f"{made} = items[-1] * 2",
+            ]
+        else:
+            return [self.breaking(known)]
+        known.add(made)
+        return lines
+
+    def compound(self, known, depth):
+        """Return lines, and add to what is known."""
+        kind = self.random.choice(["for", "if", "with", "try", "while"])
+        name = f"i{next(self.numbers)}"
+        inside = set(known)
+        body = textwrap.indent(self.block(inside, depth + 1), "    ")
+        if kind == "for":
+            leave = self.random.choice(
+                ["", f"    if {name}:\n        break", f"    if {name}:\n        continue"]
+            )
+            return [f"for {name} in range({self.random.randint(1, 3)}):", body, leave]
+        if kind == "while":
+            return [f"{name} = 0", f"while {name} < 2:", f"    {name} += 1", body]
+        if kind == "if":
+            other = set(known)
+            test = f"{self.random.choice(sorted(known))}.sum() > 0"
+            lines = [
+                f"if {self.random.choice(['n', test, 'scale > 1'])}:", body,
+                self.random.choice(["", "", f"    return {self.random.choice(sorted(inside))}, n"]), "else:",
+                textwrap.indent(self.block(other, depth + 1), "    "),
+            ]  # fmt: skip
+            known |= inside & other
+            return lines
+        known |= inside
+        if kind == "with":
+            return ["with tp.no_grad():", body]
+        return ["try:", body, "finally:", "    log.append('done')"]
+
+    def block(self, known, depth):
+        lines = []
+        for _ in range(self.random.randint(2, 5)):
+            deep = depth < 3 and self.random.random() < 0.2
+            lines += self.compound(known, depth) if deep else self.simple(known)
+        return "\n".join(line for line in lines if line)
+
+    def text(self):
+        known = {"x", "y"}
+        body = self.block(known, 0)
+        results = self.random.sample(sorted(known), min(3, len(known)))
+        return HEAD + textwrap.indent(f"{body}\nreturn {', '.join(results)}, n\n", " " * 8)
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_random_programs(part, tmp_path):
+    calls = [
+        compare(Writer(seed).text(), tmp_path, whole=bool(seed % 2)).calls
+        for seed in range(part, COUNT, 3)
+    ]
+    assert sum(map(bool, calls)) > len(calls) / 3
