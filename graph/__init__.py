@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from . import plugin as plugin  # isort: skip  # first: it registers the ops
 from .capture import Recorder, Uncapturable, called, capture
-from .compiled import Break, Compiled, Explanation
+from .compiled import Compiled
 from .compiling import OptimizedModule, compile
+from .explanations import Break, Explanation
 from .graph import Graph
 from .nodes import Node, Value
 from .rewriting import Match, find, replace_pattern

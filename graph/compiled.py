@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from types import FunctionType, MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
 from tensorplug.autograd.transforms.pytree import tree_flatten
 from tensorplug.core import Tensor
@@ -25,6 +25,7 @@ from tensorplug.nn import Buffer, Module, Parameter
 from .capture import Recorder
 from .dividing import divided, written
 from .entries import Entry
+from .explanations import Break, Explanation
 from .graph import Graph
 from .guards import Watch, has_state
 from .keys import PLAIN, Unknown, call_key, described, modes, records
@@ -35,7 +36,7 @@ from .parts import Parts, children, outermost
 from .recorded_level import RecordedLevel, draws_by_seed
 from .symbolic import Dynamic
 
-__all__ = ["Break", "Compiled", "Explanation"]
+__all__ = ["Compiled"]
 
 #: How many graphs one kind of arguments may have, by what the program reads and depends on.
 LIMIT = 8
@@ -44,51 +45,6 @@ _SETTLING = 3
 #: How many captures a function may have while fewer calls run as graphs.
 _MOST_CAPTURES = 64
 _CHANGES = "the program changes "
-
-
-class Break(NamedTuple):
-    """Where a program could not be captured.
-
-    Attributes
-    ----------
-    reason : str
-        What it does.
-    source : str
-        The line, ``file:line``.
-    """
-
-    reason: str
-    source: str
-
-
-class Explanation(NamedTuple):
-    """What :meth:`Compiled.explain` returns.
-
-    Attributes
-    ----------
-    graphs : list of Graph
-        What was captured, one for all sizes that it holds for.
-    guards : list of str
-        What the graphs hold for.
-    breaks : list of Break
-        Why calls stayed eager.
-    captures, calls, eager : int
-        How many calls were captured, were answered by a graph, and ran as they are.
-    """
-
-    graphs: list[Graph]
-    guards: list[str]
-    breaks: list[Break]
-    captures: int
-    calls: int
-    eager: int
-
-    def __str__(self) -> str:
-        ran = f"{self.calls} calls ran as graphs, {self.eager} eagerly"
-        lines = [f"{len(self.graphs)} graphs, {self.captures} captures; {ran}"]
-        lines += [f"break: {reason} ({source})" for reason, source in self.breaks]
-        lines += [f"guard: {guard}" for guard in self.guards]
-        return "\n".join([*lines, *map(str, self.graphs)])
 
 
 class Compiled:

@@ -8,7 +8,8 @@ from typing import Any, TypeVar, overload
 
 from tensorplug.nn import Module
 
-from .compiled import Compiled, Explanation
+from .compiled import Compiled
+from .explanations import Explanation
 
 __all__ = ["OptimizedModule", "compile"]
 

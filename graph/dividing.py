@@ -6,24 +6,22 @@ what cannot be moved: ``return`` within a branch, ``try``, ``del``, an import. O
 branch or a ``with`` block the other statements of that block are moved alike. One of these functions that
 breaks as well is divided in turn.
 
-That is compilers' outlining, on the syntax tree. The tree comes from the file; that it is what runs is shown
-by compiling it, which has to give the same instructions.
+That is compilers' outlining, on the syntax tree.
 """
 
 from __future__ import annotations
-import __future__
 
 import ast
 import copy
-import functools
-import linecache
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import CellType, CodeType, FunctionType, MethodType
-from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Iterable, Sequence
+from types import CellType, FunctionType, MethodType
+from typing import Any
 
 from tensorplug.nn import Module
+
+from .flow import Flow, goes_through
+from .sources import Source, code_of, source_of, sources
 
 __all__ = ["divided", "written"]
 
@@ -39,30 +37,9 @@ _STAYS = (
     ast.Raise,
 )  # fmt: skip
 _OF_CLASSES = frozenset({"super", "__class__"})
-#: Contexts that let errors through; another one might hide them, so that what follows runs.
-_CONTEXTS = frozenset({
-    "no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autocast", "device", "record_function",
-    "profile", "fork_rng", "nullcontext", "catch_warnings", "open",
-})  # fmt: skip
 _LOOPS = (ast.For, ast.While)
 _BLOCKS = (ast.If, ast.With, *_LOOPS)
 _COMPUTES = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare)
-_FUTURE = functools.reduce(
-    lambda bits, name: bits | getattr(__future__, name).compiler_flag,
-    __future__.all_feature_names,
-    0,
-)
-
-
-class _Source(NamedTuple):
-    """A function's definition, and the names that its module imports, whose calls are other instructions."""
-
-    tree: ast.FunctionDef
-    imports: list[ast.alias]
-
-
-#: What functions made here were made of.
-_sources: WeakKeyDictionary[FunctionType, _Source] = WeakKeyDictionary()
 
 
 def written(function: Any) -> tuple[FunctionType | None, Any]:
@@ -101,7 +78,7 @@ def divided(
     function or None
         None where nothing can be moved.
     """
-    source = _source_of(function)
+    source = source_of(function)
     if source is None or any([isinstance(node, _WHOLE) for node in _below(source.tree)]):
         return None
     tree = source.tree
@@ -127,7 +104,7 @@ class _Division:
     def __init__(
         self,
         function: FunctionType,
-        source: _Source,
+        source: Source,
         line: int,
         make: Callable[[FunctionType, bool], Callable[..., Any]],
     ) -> None:
@@ -157,7 +134,7 @@ class _Division:
         def put(statements: list[ast.stmt]) -> None:
             nonlocal assigned
             for statement in statements:
-                assigned = _Flow(assigned).after(statement)
+                assigned = Flow(assigned).after(statement)
             result.extend(statements)
 
         for statement in body:
@@ -186,7 +163,7 @@ class _Division:
                 done = self._part(run[:count], before, looped)
             done = done or [self._opened(run[0], before, looped)]
             for statement in done:
-                before = _Flow(before).after(statement)
+                before = Flow(before).after(statement)
             result += done
             run = run[count:]
         return result
@@ -202,9 +179,9 @@ class _Division:
         """Return a statement that stays, with the blocks in it divided."""
         if not isinstance(statement, _BLOCKS):
             return statement
-        if isinstance(statement, ast.With) and not _goes_through(statement):
+        if isinstance(statement, ast.With) and not goes_through(statement):
             return statement  # after an error, what was assigned before it would be missed
-        flow = _Flow(before)
+        flow = Flow(before)
         flow.enter(statement)
         changed = copy.copy(statement)
         looped = looped or isinstance(statement, _LOOPS)
@@ -215,7 +192,7 @@ class _Division:
 
     def _part(self, run: list[ast.stmt], before: set[str], looped: bool) -> list[ast.stmt]:
         """Return what calls statements as a function; nothing where that cannot be."""
-        flow = _Flow(())
+        flow = Flow(())
         for statement in run:
             flow.visit(statement)
         given = flow.read & self.variables
@@ -243,7 +220,7 @@ class _Division:
         ast.copy_location(part, run[0])
         name = f"part {len(self.parts)}"  # which no variable is called
         made = self.function(part, {})
-        _sources[made] = self.source._replace(tree=part)
+        sources[made] = self.source._replace(tree=part)
         self.parts[name] = self.make(made, ends)
         call = ast.Call(ast.Name(name, ast.Load()), list(values.values()), [])
         done: ast.stmt = ast.Expr(call)
@@ -261,124 +238,13 @@ class _Division:
         of = self.of
         cells = dict(zip(of.__code__.co_freevars, of.__closure__ or (), strict=True))
         cells |= {name: CellType(part) for name, part in parts.items()}
-        code = _code_of(self.source._replace(tree=tree), cells, of.__code__)
+        code = code_of(self.source._replace(tree=tree), cells, of.__code__)
         closure = tuple([cells[name] for name in code.co_freevars])
         made = FunctionType(code, of.__globals__, of.__name__, None, closure)
         made.__qualname__, made.__module__ = of.__qualname__, of.__module__
         if parts:
             made.__defaults__, made.__kwdefaults__ = of.__defaults__, of.__kwdefaults__
         return made
-
-
-class _Flow(ast.NodeVisitor):
-    """What statements do with variables, in the order in which they run.
-
-    Attributes
-    ----------
-    assigned : set of str
-        Variables that have a value by then, whichever way was taken.
-    read, stored : set of str
-        Those read before these statements gave them a value, and those that they may give one.
-    """
-
-    def __init__(self, assigned: Iterable[str]) -> None:
-        self.assigned = set(assigned)
-        self.read: set[str] = set()
-        self.stored: set[str] = set()
-
-    def after(self, statement: ast.stmt) -> set[str]:
-        """Return the variables that have a value after a statement."""
-        self.visit(statement)
-        return self.assigned
-
-    def enter(self, statement: ast.stmt) -> None:
-        """Go through what a compound statement does before its block."""
-        if isinstance(statement, (ast.If, ast.While)):
-            self.visit(statement.test)
-        elif isinstance(statement, ast.For):
-            self.visit(statement.iter)
-            self.visit(statement.target)
-        elif isinstance(statement, ast.With):
-            for item in statement.items:
-                self.visit(item)
-
-    def _branch(self, statements: Iterable[ast.stmt]) -> set[str]:
-        """Go through statements that may not run; return what has a value after them."""
-        before = set(self.assigned)
-        for statement in statements:
-            self.visit(statement)
-        after, self.assigned = self.assigned, before
-        return after
-
-    def visit(self, node: ast.AST) -> None:
-        """Go through a node."""
-        if isinstance(node, _LOOPS):
-            self._repeated(node)
-        elif isinstance(node, (ast.Try, ast.TryStar)):
-            self._tried(node)
-        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            self._comprehension(node)
-        else:
-            super().visit(node)
-
-    def visit_Name(self, node: ast.Name) -> None:
-        if isinstance(node.ctx, ast.Store):
-            self.stored.add(node.id)
-            self.assigned.add(node.id)
-        elif node.id not in self.assigned:
-            self.read.add(node.id)
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        self.visit(node.value)
-        for target in node.targets:
-            self.visit(target)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        if isinstance(node.target, ast.Name):
-            self.visit(ast.Name(node.target.id, ast.Load()))
-        self.visit(node.value)
-        self.visit(node.target)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        if node.value is not None:
-            self.visit(node.value)
-            self.visit(node.target)
-
-    def visit_With(self, node: ast.With) -> None:
-        self.enter(node)
-        after = self._branch(node.body)
-        if _goes_through(node):
-            self.assigned = after
-
-    def visit_If(self, node: ast.If) -> None:
-        self.enter(node)
-        self.assigned = self._branch(node.body) & self._branch(node.orelse)
-
-    def _repeated(self, node: ast.For | ast.While) -> None:
-        before = set(self.assigned)
-        self.enter(node)
-        self._branch(node.body)
-        self._branch(node.orelse)
-        self.assigned = before
-
-    def _tried(self, node: Any) -> None:
-        handlers = [statement for handler in node.handlers for statement in handler.body]
-        for block in (node.body, node.orelse, handlers, node.finalbody):
-            self._branch(block)
-        self.assigned -= {handler.name for handler in node.handlers}  # which are deleted
-
-    def visit_Match(self, node: ast.Match) -> None:
-        before = set(self.assigned)
-        self.generic_visit(node)
-        self.assigned = before
-
-    def _comprehension(self, node: Any) -> None:
-        self.visit(node.generators[0].iter)
-        targets = [generator.target for generator in node.generators]
-        own = {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-        inner = _Flow(self.assigned | own)
-        inner.generic_visit(node)
-        self.read |= inner.read
 
 
 class _FieldsRead(ast.NodeTransformer):
@@ -431,17 +297,6 @@ def _fields(module: Module) -> frozenset[str]:
     return frozenset([name for name in names if not hasattr(kind, name)])
 
 
-def _goes_through(node: ast.With) -> bool:
-    """Return whether what follows a ``with`` block runs only if the block ran to its end."""
-    for item in node.items:
-        context = item.context_expr
-        called = context.func if isinstance(context, ast.Call) else context
-        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-        if name not in _CONTEXTS:
-            return False
-    return True
-
-
 def _below(tree: ast.FunctionDef) -> Iterable[ast.AST]:
     """Yield the nodes of a function's body."""
     for statement in tree.body:
@@ -457,7 +312,7 @@ def _read_names(nodes: Iterable[ast.AST]) -> Iterable[str]:
 
 
 def _stored(statements: Iterable[ast.stmt]) -> set[str]:
-    flow = _Flow(())
+    flow = Flow(())
     for statement in statements:
         flow.visit(statement)
     return flow.stored
@@ -469,82 +324,3 @@ def _leaves_loop(node: ast.AST) -> bool:
         return True
     inside = node.orelse if isinstance(node, _LOOPS) else ast.iter_child_nodes(node)
     return any([_leaves_loop(child) for child in inside])
-
-
-# --- trees and code -----------------------------------------------------------------------------------
-
-
-def _source_of(function: FunctionType) -> _Source | None:
-    """Return what a function is made of, without decorators; None where that is not what runs."""
-    if function in _sources:
-        return _sources[function]
-    code = function.__code__
-    linecache.checkcache(code.co_filename)
-    module = _module("".join(linecache.getlines(code.co_filename)))
-    for tree in ast.walk(module):
-        if not isinstance(tree, ast.FunctionDef) or tree.name != code.co_name:
-            continue
-        if getattr(tree, "type_params", None):  # which are a scope of their own
-            continue
-        if min([tree.lineno, *[decorator.lineno for decorator in tree.decorator_list]]) == (
-            code.co_firstlineno
-        ):
-            bare = copy.copy(tree)
-            bare.decorator_list, bare.returns = [], None
-            bare.args = _bare(tree.args)
-            source = _Source(bare, list(_imported(module)))
-            made = _code_of(source, code.co_freevars, code)
-            return source if _instructions(made) == _instructions(code) else None
-    return None
-
-
-@functools.lru_cache(8)
-def _module(text: str) -> ast.Module:
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError):
-        return ast.Module([], [])
-
-
-def _imported(node: ast.AST) -> Iterator[ast.alias]:
-    """Yield the names that a module imports at its top."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.Import, ast.ImportFrom)):
-            yield from [name for name in child.names if name.name != "*"]
-        elif not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield from _imported(child)
-
-
-def _bare(arguments: ast.arguments) -> ast.arguments:
-    """Return parameters without what is evaluated where the function is defined."""
-    bare = copy.copy(arguments)
-    bare.defaults, bare.kw_defaults = [], [None] * len(arguments.kwonlyargs)
-    for name in ("posonlyargs", "args", "kwonlyargs"):
-        setattr(bare, name, [_plain(argument) for argument in getattr(arguments, name)])
-    bare.vararg = arguments.vararg and _plain(arguments.vararg)
-    bare.kwarg = arguments.kwarg and _plain(arguments.kwarg)
-    return bare
-
-
-def _plain(argument: ast.arg) -> ast.arg:
-    return ast.copy_location(ast.arg(argument.arg), argument)
-
-
-def _code_of(source: _Source, free: Iterable[str], of: CodeType) -> CodeType:
-    """Return the code of a function with some free variables, as that of a function of the same file."""
-    around = copy.copy(source.tree)
-    around.args = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
-    around.body = [source.tree]
-    imports = [ast.Import(source.imports)] if source.imports else []
-    module = ast.Module([*imports, around], [])
-    ast.fix_missing_locations(ast.copy_location(module, source.tree))
-    flags = of.co_flags & _FUTURE
-    code = compile(module, of.co_filename, "exec", flags=flags, dont_inherit=True)
-    for _ in range(2):
-        code = next(constant for constant in code.co_consts if isinstance(constant, CodeType))
-    return code
-
-
-def _instructions(code: CodeType) -> tuple[Any, ...]:
-    inner = [_instructions(item) for item in code.co_consts if isinstance(item, CodeType)]
-    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, inner

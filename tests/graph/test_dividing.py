@@ -31,6 +31,10 @@ class Program(tp.nn.Module):
         super().__init__()
         self.layer = layer
         self.count = 0
+    @property
+    def level(self):
+        self.count += 1
+        return self.count
     def run(self, x, y, n=1, *, scale=1.5):
         w = self.layer.weight
 """
@@ -71,7 +75,8 @@ class Side:
 
     def show(self, seed, n):
         generator = np.random.default_rng(seed)
-        x, y = (tp.tensor(generator.normal(size=(4, 4)).astype("float32")) for _ in range(2))
+        size = (3, 4) if seed in (5, 11) else (4, 4)
+        x, y = (tp.tensor(generator.normal(size=size).astype("float32")) for _ in range(2))
         x.requires_grad_()
         self.program.layer.zero_grad()
         printed = io.StringIO()
@@ -171,7 +176,7 @@ a = x * y
 try:
     a = a.sin() + 1
     print('')
-    b = a + (x + y)[n * 5]
+    b = a + (x + y)[n * 3]
 except IndexError:
     b = a * 2
 return a + b""",
@@ -232,6 +237,34 @@ for i in range(40):
     a = a.sin() * i + i
     print('')
 return a""",
+    "a variable of the next round": """\
+a = x * y
+b = y
+for i in range(3):
+    print('')
+    a = a.sin() * 2 + 1
+    b = b + a
+return b""",
+    "assigned before an error that is hidden": """\
+a = x * y
+with contextlib.suppress(IndexError):
+    print('')
+    a = a.sin() + 1
+    b = a + (x + y)[n * 5]
+return a * 2""",
+    "a variable that may be assigned again": """\
+a = x * y + 1
+del a
+print('')
+if n:
+    a = x.sin() * y
+b = x.cos() + y
+return b * (a if n else 1)""",
+    "a property": """\
+a = x * y + 1
+print('')
+a = a.sin() * self.level
+return a + y * self.level""",
 }  # fmt: skip
 
 

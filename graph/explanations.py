@@ -1,0 +1,54 @@
+"""What a compiled function tells of itself."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .graph import Graph
+
+__all__ = ["Break", "Explanation"]
+
+
+class Break(NamedTuple):
+    """Where a program could not be captured.
+
+    Attributes
+    ----------
+    reason : str
+        What it does.
+    source : str
+        The line, ``file:line``.
+    """
+
+    reason: str
+    source: str
+
+
+class Explanation(NamedTuple):
+    """What :meth:`Compiled.explain` returns.
+
+    Attributes
+    ----------
+    graphs : list of Graph
+        What was captured, one for all sizes that it holds for.
+    guards : list of str
+        What the graphs hold for.
+    breaks : list of Break
+        Why calls stayed eager.
+    captures, calls, eager : int
+        How many calls were captured, were answered by a graph, and ran as they are.
+    """
+
+    graphs: list[Graph]
+    guards: list[str]
+    breaks: list[Break]
+    captures: int
+    calls: int
+    eager: int
+
+    def __str__(self) -> str:
+        ran = f"{self.calls} calls ran as graphs, {self.eager} eagerly"
+        lines = [f"{len(self.graphs)} graphs, {self.captures} captures; {ran}"]
+        lines += [f"break: {reason} ({source})" for reason, source in self.breaks]
+        lines += [f"guard: {guard}" for guard in self.guards]
+        return "\n".join([*lines, *map(str, self.graphs)])
