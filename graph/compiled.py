@@ -29,7 +29,7 @@ from .explanations import Break, Explanation
 from .graph import Graph
 from .guards import Watch, has_state
 from .keys import PLAIN, Unknown, call_key, described, modes, records
-from .memory import KEPT, Uncapturable, memory_of, share, source_line
+from .memory import KEPT, Uncapturable, is_mirrored, memory_of, share, source_line
 from .nodes import Value, values_in
 from .ops import Unexpected
 from .parts import Parts, children, outermost
@@ -216,7 +216,10 @@ class Compiled:
         watch.effects += given.effects
         if modes() != before:
             watch.effects.append("changes the default dtype or device, or what is recorded")
-        if any([share(tensor, other) for tensor in tensors for other in watch.tensors.values()]):
+        state = watch.tensors.values()
+        if any([share(t, other) for t in tensors for other in state]) or any(
+            [is_mirrored(t, *state) for t in tensors]
+        ):
             # Another call of the kind need not.
             self._note(Break("an argument shows memory of state", ""))
             return result
@@ -276,6 +279,9 @@ class Compiled:
             return Break(error.reason, error.source)
         if any([recorder.is_constant(leaf) for leaf in leaves]):
             return Break("the program returns a tensor that no op made", "")
+        tensors_returned = [leaf for leaf in leaves if isinstance(leaf, TensorBase)]
+        if any([is_mirrored(leaf, *tensors_returned) for leaf in tensors_returned]):
+            return Break("the program returns tensors that show each other's conjugates", "")
         graph.remove_unused()
         if draws_by_seed(graph):
             return Break("random numbers are drawn within an op", "")

@@ -322,6 +322,9 @@ def _apart(tensors: list[Any], fixed: dict[int, Any], memory: frozenset[int]) ->
         storage = tensor._storage
         if number not in fixed and (id(tensor._array) in memory or id(storage) in memory):
             return False
+        mirror = None if storage is None else storage.mirror
+        if mirror is not None and any([id(other) in memory for other in mirror.others()]):
+            return False
     return True
 
 

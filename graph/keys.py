@@ -15,6 +15,7 @@ from tensorplug.core.tensor.base import TRACKED
 from tensorplug.nn import Buffer, Parameter
 
 from .guards import has_state
+from .memory import is_mirrored
 
 __all__ = ["PLAIN", "Unknown", "call_key", "described", "key_of", "modes", "records"]
 
@@ -67,6 +68,8 @@ def key_of(value: Any, tensors: list[Any]) -> Any:
                 return ("again", number)
             if other._array is array or (storage is not None and other._storage is storage):
                 raise Unknown("two arguments show the same memory")
+            if storage is not None and storage.mirror is not None and is_mirrored(tensor, other):
+                raise Unknown("two arguments show each other's conjugates")
         tensors.append(value)
         key, shape = tensor._key, tensor._shape
         runtime = key.runtime

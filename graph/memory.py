@@ -29,7 +29,16 @@ from .nodes import (
     values_in,
 )
 
-__all__ = ["Memory", "Uncapturable", "line_in", "memory_of", "roots", "share", "source_line"]
+__all__ = [
+    "Memory",
+    "Uncapturable",
+    "is_mirrored",
+    "line_in",
+    "memory_of",
+    "roots",
+    "share",
+    "source_line",
+]
 
 #: A view: the op, its arguments after the first, and which of several results it is.
 _How = tuple[str, Any, int | None]
@@ -237,7 +246,8 @@ class Memory:
         root = self._root(tensor)
         if id(root) in self.inputs:
             return True
-        return any([share(root, self.kept[number]) for number in self.inputs])
+        inputs = [self.kept[number] for number in self.inputs]
+        return is_mirrored(root, *inputs) or any([share(root, input) for input in inputs])
 
     def is_constant(self, tensor: Any) -> bool:
         """Return whether a tensor is neither an argument, nor state of a module, nor made by an op."""
@@ -310,6 +320,15 @@ def share(tensor: Any, other: Any) -> bool:
     return tensor is not other and (
         (storage is not None and storage is other._storage) or tensor._array is other._array
     )
+
+
+def is_mirrored(tensor: Any, *others: Any) -> bool:
+    """Return whether a tensor's memory shows the conjugate of another one's, or the other way round."""
+    mirror = None if tensor._storage is None else tensor._storage.mirror
+    if mirror is None:
+        return False
+    memories = mirror.others()
+    return any([other._storage in memories for other in others if other._storage is not None])
 
 
 def roots(value: Value, views: set[Value]) -> set[Value]:

@@ -519,9 +519,6 @@ def _run_writing(op: Op, values: tuple[Any, ...], key: DispatchKey) -> None:
         kernel_of(op, key)(*raw)
     for target in targets:
         bump_version(target)
-        storage = target._storage
-        if storage is not None and storage.mirror is not None:
-            storage.mirror.carry_over(storage)
 
 
 def any_tracked(values: tuple[Any, ...]) -> bool:

@@ -143,9 +143,11 @@ def version_of(tensor: TensorBase) -> int:
 
 
 def bump_version(tensor: TensorBase) -> None:
-    """Count one in-place write."""
+    """Count one in-place write, and carry it over to memory that shows the conjugate."""
     storage = tensor._storage
     if storage is None:
         tensor._writes += 1
-    else:
-        storage.version += 1
+        return
+    storage.version += 1
+    if storage.mirror is not None and not storage.mirror.busy:
+        storage.mirror.carry_over(storage)

@@ -33,15 +33,25 @@ class Mirror:
         The memories that show the conjugate of this one.
     busy : bool
         Whether a write is being carried over from here.
+    tracked : bool
+        Whether gradients go through what is written; not of a tensor's `data`.
     """
 
-    __slots__ = ("busy", "copy", "shown", "shows")
+    __slots__ = ("busy", "copy", "shown", "shows", "tracked")
 
     def __init__(self) -> None:
         self.shows: tuple[Any, Any] | None = None
         self.copy: tuple[Any, Any] | None = None
         self.shown: list[weakref.ref[Storage]] = []
         self.busy = False
+        self.tracked = True
+
+    def untracked(self) -> Mirror:
+        """Return the mirror of the same memory without gradients."""
+        other = Mirror()
+        other.shows, other.copy, other.shown = self.shows, self.copy, self.shown
+        other.tracked = False
+        return other
 
     def source(self) -> Any:
         """Return the tensor that this memory shows the conjugate of, laid out as it was."""
@@ -69,15 +79,27 @@ class Mirror:
         """Return whether there is memory to carry a write over to."""
         return self.shows is not None or any([known() is not None for known in self.shown])
 
+    def others(self) -> list[Storage]:
+        """Return the memories that show the conjugate of this one, or that this one shows."""
+        above = [] if self.shows is None else [self.shows[0]._storage]
+        return above + [storage for known in self.shown if (storage := known()) is not None]
+
     def begin(self) -> None:
         """Refuse a write that could not be carried over; note that one begins."""
-        if self.shows is not None:
+        if self.shows is not None and self.tracked:
             source = self.source()
             dispatch_state.gradient.before_inplace(_COPY, source, (source, source))
         self.busy = True
 
     def carry_over(self, storage: Storage) -> None:
         """Carry a write to the memories that show the conjugate of this one, or that this one shows."""
+        if self.tracked:
+            self._carry_over(storage)
+        else:
+            with gradient_off():
+                self._carry_over(storage)
+
+    def _carry_over(self, storage: Storage) -> None:
         self.busy = True
         try:
             if self.shows is not None:

@@ -14,7 +14,7 @@ from ..device.dtypes import scalar_type
 from ..dispatch.layers import note_opaque
 from ..dispatch.state import dispatch_state
 from ..ops.rules import check_tensor
-from .base import bump_version, new_tensor, storage_of, version_of
+from .base import new_tensor, storage_of, version_of
 from .creation import show_memory
 from .layout import preserve_format, strides_of, suggested_format
 from .predicates import is_tensor
@@ -63,7 +63,10 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     if stride is not None:
         array = show_memory(tensor_over(array, self).view(-1), shape, stride, 0)._array
     self._array, self._shape = array, shape
-    bump_version(self)
+    if self._storage is None:
+        self._writes += 1
+    else:
+        self._storage.version += 1  # what shows conjugates keeps the memory as it was
     return self
 
 

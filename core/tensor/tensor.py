@@ -511,7 +511,10 @@ class Tensor(TensorMethods):
             exposure.hand_out(self._array)
         if self._key.intercepts and overrides.dispatches(type(self)):
             return self.detach()
-        return new_tensor(self._array, self._key, self._shape)
+        shown = new_tensor(self._array, self._key, self._shape)
+        if self._storage is not None and self._storage.mirror is not None:
+            storage_of(shown).mirror = self._storage.mirror.untracked()
+        return shown
 
     @data.setter
     def data(self, value: Tensor) -> None:

@@ -221,6 +221,7 @@ OTHERS = {
     "overrides.TorchFunctionMode": "a base class",
     "core.tensor.shared_memory.SharedMemory": "no context of ours but of the memory's",
     "optim.ops.optimizers.on_device._unless": "puts back by what a tensor says, or not at all",
+    "graph.guards.Watch.by_lines": "a trace function, ended as all blocks are",
     "graph.guards.Watch.watching": "a profile function, as the one that interrupts here",
     "distributed.algorithms.join.Join": "its end waits for other processes, which an interrupt ends too",
     "hub._bar": "a bar of progress",
