@@ -22,6 +22,7 @@ SAMPLES = 8
 HALVES = {torch.bfloat16: (2.0**-7, 1e-38, 3.38e38), torch.float16: (2.0**-10, 6e-8, 65504.0)}
 
 FROM_NUMBERS = "made of numbers: nothing tells what is exact"
+BIAS = "rounded before the bias is added, as torch's where oneDNN has no kernel for the processor"
 TIES = "of equal elements any may be the first"
 STEPS = "the formula's steps are rounded, as torch's, before a sum over what was broadcast"
 #: What is left out, and why; of it a value, a gradient, or both.
@@ -39,6 +40,9 @@ KNOWN = {
     "matmul": ("gradient", STEPS),
     "mode": ("gradient", TIES),
     "msort": ("gradient", TIES),
+    "nn.functional.conv_transpose1d": ("value", BIAS),
+    "nn.functional.conv_transpose2d": ("value", BIAS),
+    "nn.functional.conv_transpose3d": ("value", BIAS),
     "nn.functional.linear_cross_entropy": ("value gradient", "options of a prototype"),
     "nn.functional.multi_head_attention_forward": ("value gradient", "some samples drop out"),
     "nn.functional.pad": ("gradient", "dimension after dimension, each rounded"),
