@@ -2,8 +2,8 @@
 
 #include <math.h>
 
+#include "elementary64.h"
 #include "parallel.h"
-#include "vmath.h"
 
 /* Columns are gone through in blocks, and rows of logarithms in runs, that stay in the cache. */
 enum { WIDTH = 64, RUN = 256 };
@@ -187,6 +187,147 @@ EXTREMES(BOOL, uint8_t)
 LOGARITHM(F32, float)
 LOGARITHM(F64, double)
 
+/* --- complex numbers, in double ---------------------------------------------------------------------------- */
+
+enum { SIDE_BY_SIDE = 16 };
+
+typedef struct { float re, im; } pair_F32;
+typedef struct { double re, im; } pair, pair_F64;
+#define PAIRS(S, T)                                                                                    \
+    static inline pair wide_##S(pair_##S x) { return (pair){x.re, x.im}; }                             \
+    static inline pair_##S narrow_##S(pair x) { return (pair_##S){(T)x.re, (T)x.im}; }
+PAIRS(F32, float)
+PAIRS(F64, double)
+
+static inline pair pair_sum(pair a, pair b) { return (pair){a.re + b.re, a.im + b.im}; }
+static inline pair pair_product(pair a, pair b) {
+    return (pair){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+/* Running sums and products, as above; the first is the element itself, whatever it is. */
+#define PAIR_RUNNING(name, S, of, ahead)                                                               \
+    SCAN(name, S, pair_##S,                                                                            \
+        pair total = wide_##S(x[0]);                                                                   \
+        o[0] = x[0];                                                                                   \
+        ptrdiff_t i = 1;                                                                               \
+        for (; ahead > 1 && i + ahead <= n; i += ahead) {                                              \
+            pair some[ahead];                                                                          \
+            some[0] = wide_##S(x[i]);                                                                  \
+            for (int k = 1; k < ahead; k++) some[k] = of(some[k - 1], wide_##S(x[i + k]));             \
+            for (int k = 0; k < ahead; k++) o[i + k] = narrow_##S(of(total, some[k]));                 \
+            total = of(total, some[ahead - 1]);                                                        \
+        }                                                                                              \
+        for (; i < n; i++) { total = of(total, wide_##S(x[i])); o[i] = narrow_##S(total); },           \
+        pair total[WIDTH];                                                                             \
+        for (ptrdiff_t j = 0; j < width; j++) { total[j] = wide_##S(x[j]); o[j] = x[j]; }              \
+        for (ptrdiff_t i = 1; i < n; i++)                                                              \
+            INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) {                                        \
+                total[j] = of(total[j], wide_##S(x[i * after + j]));                                   \
+                o[i * after + j] = narrow_##S(total[j]);                                               \
+            })
+PAIR_RUNNING(pair_sum, F32, pair_sum, 4)
+PAIR_RUNNING(pair_sum, F64, pair_sum, 1)
+PAIR_RUNNING(pair_product, F32, pair_product, 4)
+PAIR_RUNNING(pair_product, F64, pair_product, 1)
+
+/* The product of all of each row, or column, of which there are before * after. */
+#define PAIR_TOTAL(S, T)                                                                               \
+    static pair pair_total_row_##S(const pair_##S *x, ptrdiff_t n) {                                   \
+        pair total = {1, 0};                                                                           \
+        ptrdiff_t i = 0;                                                                               \
+        if (n >= 2 * SIDE_BY_SIDE) {                                                                   \
+            double re[SIDE_BY_SIDE];                                                                   \
+            double im[SIDE_BY_SIDE];                                                                   \
+            for (int l = 0; l < SIDE_BY_SIDE; l++) { re[l] = x[l].re; im[l] = x[l].im; }               \
+            for (i = SIDE_BY_SIDE; i + SIDE_BY_SIDE <= n; i += SIDE_BY_SIDE)                           \
+                for (int l = 0; l < SIDE_BY_SIDE; l++) {                                               \
+                    const double a = x[i + l].re, b = x[i + l].im, real = re[l] * a - im[l] * b;       \
+                    im[l] = re[l] * b + im[l] * a;                                                     \
+                    re[l] = real;                                                                      \
+                }                                                                                      \
+            for (int l = 0; l < SIDE_BY_SIDE; l++) total = pair_product(total, (pair){re[l], im[l]});  \
+        }                                                                                              \
+        for (; i < n; i++) total = pair_product(total, wide_##S(x[i]));                                \
+        return total;                                                                                  \
+    }                                                                                                  \
+    static void pair_total_##S(const void *x_, void *o_, int64_t *unused, ptrdiff_t before, ptrdiff_t n, \
+                               ptrdiff_t after, int threads) {                                         \
+        (void)unused;                                                                                  \
+        const ptrdiff_t blocks = (after + WIDTH - 1) / WIDTH;                                          \
+        TP_PARALLEL(before * blocks, threads, begin, end, {                                            \
+            for (ptrdiff_t unit = begin; unit < end; unit++) {                                         \
+                const ptrdiff_t first = unit % blocks * WIDTH;                                         \
+                const ptrdiff_t width = after - first < WIDTH ? after - first : WIDTH;                 \
+                const pair_##S *x = (const pair_##S *)x_ + unit / blocks * n * after + first;          \
+                pair_##S *o = (pair_##S *)o_ + unit / blocks * after + first;                          \
+                if (after == 1) {                                                                      \
+                    *o = narrow_##S(pair_total_row_##S(x, n));                                         \
+                    continue;                                                                          \
+                }                                                                                      \
+                pair total[WIDTH];                                                                     \
+                for (ptrdiff_t j = 0; j < width; j++) { total[j].re = 1; total[j].im = 0; }            \
+                for (ptrdiff_t i = 0; i < n; i++)                                                      \
+                    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++)                                  \
+                        total[j] = pair_product(total[j], wide_##S(x[i * after + j]));                 \
+                for (ptrdiff_t j = 0; j < width; j++) o[j] = narrow_##S(total[j]);                     \
+            }                                                                                          \
+        });                                                                                            \
+    }
+PAIR_TOTAL(F32, float)
+PAIR_TOTAL(F64, double)
+
+/* As the logarithm of real numbers. Its imaginary part is any of many; as by log(exp(a) + exp(b)) one after the other it
+   is the one next to that of the term of the larger real part. */
+static void log_of_pairs(double *re, double *im, ptrdiff_t count, pair *last, double *peak, pair *sum) {
+    double peaks[RUN], x[RUN], y[RUN];
+    double top = *peak;
+    for (ptrdiff_t i = 0; i < count; i++) peaks[i] = top = re[i] > top ? re[i] : top;
+    INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) {
+        double sine, cosine;
+        const uint64_t quarters = sin_and_cos_F64(im[i], &sine, &cosine);
+        const double size = m_exp_F64(re[i] - peaks[i]);
+        x[i] = size * quadrant_F64(quarters + 1, sine, cosine);
+        y[i] = size * quadrant_F64(quarters, sine, cosine);
+    }
+    for (ptrdiff_t i = 0; i < count; i++) {
+        if (peaks[i] != *peak) {
+            const double factor = exp(*peak - peaks[i]);
+            sum->re *= factor;
+            sum->im *= factor;
+            *peak = peaks[i];
+        }
+        x[i] = sum->re += x[i];
+        y[i] = sum->im += y[i];
+    }
+    INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) {
+        const double squares = x[i] * x[i] + y[i] * y[i];
+        y[i] = m_atan2_F64(y[i], x[i]);
+        x[i] = peaks[i] + 0.5 * m_log_F64(squares);
+    }
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const double near = last->re > re[i] ? last->im : im[i], turn = 6.283185307179586;
+        re[i] = last->re = x[i];
+        im[i] = last->im = y[i] + turn * rint((near - y[i]) * (1 / turn));
+    }
+}
+
+#define PAIR_LOGARITHM(S, T)                                                                           \
+    SCAN(pair_logarithm, S, pair_##S,                                                                  \
+        double re[RUN];                                                                                \
+        double im[RUN];                                                                                \
+        pair last = wide_##S(x[0]);                                                                    \
+        pair sum = pair_product(last, (pair){0, 0}); /* zero, of finite numbers */                     \
+        double peak = last.re;                                                                         \
+        for (ptrdiff_t from = 0; from < n; from += RUN) {                                              \
+            const ptrdiff_t count = n - from < RUN ? n - from : RUN;                                   \
+            for (ptrdiff_t i = 0; i < count; i++) { re[i] = x[from + i].re; im[i] = x[from + i].im; }  \
+            log_of_pairs(re, im, count, &last, &peak, &sum);                                           \
+            for (ptrdiff_t i = 0; i < count; i++) { o[from + i].re = (T)re[i]; o[from + i].im = (T)im[i]; } \
+        }                                                                                              \
+        o[0] = x[0];, )
+PAIR_LOGARITHM(F32, float)
+PAIR_LOGARITHM(F64, double)
+
 #define EACH(name)                                                                                     \
     {[TP_F32] = name##_F32, [TP_F64] = name##_F64, [TP_I64] = name##_I64, [TP_I32] = name##_I32,       \
      [TP_I16] = name##_I16, [TP_I8] = name##_I8, [TP_U8] = name##_U8, [TP_BOOL] = name##_BOOL}
@@ -196,5 +337,9 @@ const tp_cumulatives LEVEL(tp_cumulative_table) = {
     .maximum = EACH(maximum),
     .minimum = EACH(minimum),
     .logarithm = {[TP_F32] = logarithm_F32, [TP_F64] = logarithm_F64},
+    .pair_sum = {pair_sum_F32, pair_sum_F64},
+    .pair_product = {pair_product_F32, pair_product_F64},
+    .pair_total = {pair_total_F32, pair_total_F64},
+    .pair_logarithm = {pair_logarithm_F32, pair_logarithm_F64},
     .product_gradient = {product_gradient_F32, product_gradient_F64},
 };
