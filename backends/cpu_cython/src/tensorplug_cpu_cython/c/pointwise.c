@@ -364,6 +364,35 @@ RUNS(cast_F32_F16, narrow_run_F16, float, uint16_t)
 UNARY_LOOP(cast_F32_BF16, float, uint16_t, narrow_BF16(x))
 UNARY_LOOP(cast_BF16_F16, uint16_t, uint16_t, narrow_F16(wide_BF16(x)))
 UNARY_LOOP(cast_F16_BF16, uint16_t, uint16_t, narrow_BF16(wide_F16(x)))
+/* By way of float, as ml_dtypes converts them. */
+UNARY_LOOP(cast_F64_BF16, double, uint16_t, narrow_BF16((float)x))
+UNARY_LOOP(cast_I64_BF16, int64_t, uint16_t, narrow_BF16((float)x))
+UNARY_LOOP(cast_I32_BF16, int32_t, uint16_t, narrow_BF16((float)x))
+UNARY_LOOP(cast_U8_BF16, uint8_t, uint16_t, narrow_BF16((float)x))
+
+/* Rounded to odd, a float keeps what the rounding to half has to know of a double (Boldo and Melquiond, "Emulation of
+   FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008). */
+static inline float odd_float(double x) {
+    const float nearest = (float)x;
+    union { float f; uint32_t u; } b = {.f = nearest};
+    const uint32_t down = b.u - (fabs((double)nearest) > fabs(x));
+    const int is_exact = (double)nearest == x || x != x;
+    b.u = is_exact ? b.u : down | 1;
+    return b.f;
+}
+static void cast_F64_F16(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {
+    float block[BLOCK];
+    (void)p;
+    for (ptrdiff_t start = 0; start < n; start += BLOCK) {
+        const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;
+        const char *from = args[0] + start * s[0];
+        if (s[0] == sizeof(double))
+            for (ptrdiff_t i = 0; i < count; i++) block[i] = odd_float(((const double *)from)[i]);
+        else
+            for (ptrdiff_t i = 0; i < count; i++) block[i] = odd_float(AT(double, from, i, s[0]));
+        store_F16(args[1] + start * s[1], s[1], block, count);
+    }
+}
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 
@@ -389,12 +418,12 @@ UNARY_LOOP(cast_F16_BF16, uint16_t, uint16_t, narrow_BF16(wide_F16(x)))
                 [TP_I32] = cast_##S##_I32, [TP_I16] = cast_##S##_I16, [TP_I8] = cast_##S##_I8,         \
                 [TP_U8] = cast_##S##_U8, [TP_BOOL] = cast_##S##_BOOL CAST_MORE_##S}
 #define CAST_MORE_F32 , [TP_F16] = cast_F32_F16, [TP_BF16] = cast_F32_BF16
-#define CAST_MORE_F64
-#define CAST_MORE_I64
-#define CAST_MORE_I32
+#define CAST_MORE_F64 , [TP_F16] = cast_F64_F16, [TP_BF16] = cast_F64_BF16
+#define CAST_MORE_I64 , [TP_BF16] = cast_I64_BF16
+#define CAST_MORE_I32 , [TP_BF16] = cast_I32_BF16
 #define CAST_MORE_I16
 #define CAST_MORE_I8
-#define CAST_MORE_U8
+#define CAST_MORE_U8 , [TP_BF16] = cast_U8_BF16
 #define CAST_MORE_F16 , [TP_BF16] = cast_F16_BF16
 #define CAST_MORE_BF16 , [TP_F16] = cast_BF16_F16
 
@@ -447,7 +476,7 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         CAST_ROW(F32), CAST_ROW(F64), CAST_ROW(I64), CAST_ROW(I32), CAST_ROW(I16), CAST_ROW(I8),
         CAST_ROW(U8), CAST_ROW(F16), CAST_ROW(BF16),
         [TP_BOOL] = {[TP_F32] = cast_BOOL_F32, [TP_F64] = cast_BOOL_F64, [TP_I64] = cast_BOOL_I64,
-                     [TP_I32] = cast_BOOL_I32},
+                     [TP_I32] = cast_BOOL_I32, [TP_BF16] = cast_U8_BF16},
     },
 };
 
