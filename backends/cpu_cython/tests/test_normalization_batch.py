@@ -19,6 +19,12 @@ SHAPES = [
     (1, 1, 300, 400),
     (2, 3, 4, 5, 6),
     (16, 700, 1, 1),
+    # Planes that are columns of a row of channels: few, many, of one and several channels.
+    (9, 3, 4),
+    (70, 1, 5),
+    (300, 5, 10),
+    (12, 40, 8, 8),
+    (8, 300, 7, 7),
 ]
 
 
