@@ -13,7 +13,7 @@ import tensorplug as tp
 cpu_features = pytest.importorskip(
     "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
 )
-from tensorplug_cpu_cython import cumulative  # noqa: E402
+from tensorplug_cpu_cython import cumulative, pointwise  # noqa: E402
 
 PRECISION = {"complex64": 2e-6, "complex128": 1e-12}
 WIDER = {"complex64": np.complex128, "complex128": np.clongdouble}
@@ -72,7 +72,7 @@ def test_products(shape: tuple[int, ...], layout: str, dtype: str) -> None:
                 close(np.asarray(cumulative.complex_prod(array, dims, keep)), expected, dtype)
 
 
-@pytest.mark.parametrize("op", ["prod", "cumsum", "cumprod", "logcumsumexp"])
+@pytest.mark.parametrize("op", ["prod", "cumsum", "cumprod", "logcumsumexp", "div"])
 def test_they_are_in_use(op: str) -> None:
     for dtype in (tp.complex64, tp.complex128):
         kernel = tp.explain(op, dtype=dtype).kernel
@@ -122,3 +122,49 @@ def test_what_is_not_finite_or_huge(dtype: str) -> None:
         np.testing.assert_array_equal(tensor.cumsum(0).numpy(), sums.numpy())
         np.testing.assert_array_equal(tensor.cumprod(0).numpy(), products.numpy())
         np.testing.assert_allclose(tensor.logcumsumexp(0).numpy(), logs.numpy(), 1e-6)
+
+
+@pytest.mark.parametrize("dtype", PRECISION)
+def test_quotients_of_special_numbers(dtype: str) -> None:
+    parts = [0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan, 1e-15, 1e15]
+    every = np.array([complex(a, b) for a in parts for b in parts]).astype(dtype)
+    a, b = np.repeat(every, len(every)), np.tile(every, len(every))
+    with np.errstate(all="ignore"):
+        expected = np.true_divide(a, b)
+        found = pointwise.complex_divide(a, b)
+        near = np.abs(found - expected) <= PRECISION[dtype] * np.abs(expected)
+    for one, other in ((found.real, expected.real), (found.imag, expected.imag)):
+        assert np.all((one == other) | (np.isnan(one) & np.isnan(other)) | near)
+
+
+@pytest.mark.parametrize("dtype", PRECISION)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [*SHAPES, ()], ids=str)
+def test_quotients(shape: tuple[int, ...], layout: str, dtype: str) -> None:
+    if layout in ("backwards", "broadcast", "every second") and 0 in (*shape, len(shape)):
+        pytest.skip("there is nothing to turn or to repeat")
+    rng = np.random.default_rng(2)
+    a, b = ((rng.standard_normal(shape) + 1j * rng.standard_normal(shape)) for _ in range(2))
+    a, b = (LAYOUTS[layout](np.asarray(one, dtype)) for one in (a, b))
+    one = np.asarray(1, dtype)
+    for x, y in (
+        (a, b),
+        (a, a.reshape(-1)[:1].sum()),
+        (one, b),
+        (b, one),
+        (a, b[:1] if shape else b),
+    ):
+        x, y = np.asarray(x), np.asarray(y)
+        if x.shape != y.shape and 0 in shape:
+            continue
+        wide = x.astype(WIDER[dtype]) / y.astype(WIDER[dtype])
+        found = pointwise.complex_divide(x, y)
+        close(np.asarray(found), wide, dtype)
+        out = np.empty(found.shape, dtype)
+        assert pointwise.complex_divide(x, y, out) is out
+        np.testing.assert_array_equal(out, found)
+    written = np.ascontiguousarray(a).copy()  # over what is divided
+    expected = pointwise.complex_divide(written.copy(), np.ascontiguousarray(b))
+    if written.ndim:
+        pointwise.complex_divide(written, np.ascontiguousarray(b), written)
+        np.testing.assert_array_equal(written, expected)

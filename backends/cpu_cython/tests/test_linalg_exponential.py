@@ -43,7 +43,7 @@ def test_random(n: int, dtype: Any) -> None:
 
 @pytest.mark.parametrize("dtype", PRECISION)
 def test_far_from_normal(dtype: Any) -> None:
-    # Its norm would ask for twenty squarings, its powers ask for none; turned about both diagonals it is as it was.
+    # Its norm would ask for twenty squarings, its powers ask for none.
     close(np.array([[0.5, 1e6], [0.0, -0.25]]), dtype)
 
 

@@ -394,6 +394,41 @@ static void cast_F64_F16(char *const *args, const ptrdiff_t *s, ptrdiff_t n, con
     }
 }
 
+/* Quotients of complex numbers, in double, by the larger part of the divisor (Smith, "Algorithm 116", 1962). What is divided
+   by zero is infinite or NaN, each part for itself. */
+#define COMPLEX_DIVISION(S, T)                                                                         \
+    static void complex_div_##S(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) { \
+        (void)given;                                                                                   \
+        const T *a = (const T *)args[0], *b = (const T *)args[1];                                      \
+        const ptrdiff_t step_a = s[0] ? 2 : 0, step_b = s[1] ? 2 : 0;                                  \
+        T *o = (T *)args[2];                                                                           \
+        double x[BLOCK / 4], y[BLOCK / 4], re[BLOCK / 4], im[BLOCK / 4];                               \
+        for (ptrdiff_t start = 0; start < n; start += BLOCK / 4) {                                     \
+            const ptrdiff_t count = n - start < BLOCK / 4 ? n - start : BLOCK / 4;                     \
+            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
+                x[i] = a[(start + i) * step_a];                                                        \
+                y[i] = a[(start + i) * step_a + 1];                                                    \
+                re[i] = b[(start + i) * step_b];                                                       \
+                im[i] = b[(start + i) * step_b + 1];                                                   \
+            }                                                                                          \
+            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
+                const int64_t turned = !(fabs(re[i]) >= fabs(im[i])), zero = re[i] == 0 && im[i] == 0; \
+                const double p = turned ? im[i] : re[i], q = turned ? re[i] : im[i];                   \
+                const double u = turned ? y[i] : x[i], v = turned ? x[i] : y[i];                       \
+                const double ratio = q / p, scale = zero ? (double)INFINITY : 1 / (p + q * ratio);     \
+                const double imaginary = (zero ? v : v - u * ratio) * scale;                           \
+                x[i] = (zero ? u : u + v * ratio) * scale;                                             \
+                y[i] = turned ? -imaginary : imaginary;                                                \
+            }                                                                                          \
+            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
+                o[(start + i) * 2] = (T)x[i];                                                          \
+                o[(start + i) * 2 + 1] = (T)y[i];                                                      \
+            }                                                                                          \
+        }                                                                                              \
+    }
+COMPLEX_DIVISION(F32, float)
+COMPLEX_DIVISION(F64, double)
+
 /* --- the table ------------------------------------------------------------------------------------------ */
 
 #define ENTRY(name, S) [TP_##S] = name##_##S
@@ -472,6 +507,7 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(threshold, FLOATING(threshold)),
     },
     .choose = {BY_SIZE(choose)},
+    .complex_div = {complex_div_F32, complex_div_F64},
     .cast = {
         CAST_ROW(F32), CAST_ROW(F64), CAST_ROW(I64), CAST_ROW(I32), CAST_ROW(I16), CAST_ROW(I8),
         CAST_ROW(U8), CAST_ROW(F16), CAST_ROW(BF16),
