@@ -1,9 +1,11 @@
 #include "cumulative.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "elementary64.h"
 #include "parallel.h"
+#include "vectors.h"
 
 /* Columns are gone through in blocks, and rows of logarithms in runs, that stay in the cache. */
 enum { WIDTH = 64, RUN = 256 };
@@ -189,19 +191,18 @@ LOGARITHM(F64, double)
 
 /* --- complex numbers, in double ---------------------------------------------------------------------------- */
 
-enum { SIDE_BY_SIDE = 16 };
-
 typedef struct { float re, im; } pair_F32;
-typedef struct { double re, im; } pair, pair_F64;
+typedef struct { double re, im; } pair_F64;
+typedef double pair __attribute__((vector_size(16)));
 #define PAIRS(S, T)                                                                                    \
     static inline pair wide_##S(pair_##S x) { return (pair){x.re, x.im}; }                             \
-    static inline pair_##S narrow_##S(pair x) { return (pair_##S){(T)x.re, (T)x.im}; }
+    static inline pair_##S narrow_##S(pair x) { return (pair_##S){(T)x[0], (T)x[1]}; }
 PAIRS(F32, float)
 PAIRS(F64, double)
 
-static inline pair pair_sum(pair a, pair b) { return (pair){a.re + b.re, a.im + b.im}; }
+static inline pair pair_sum(pair a, pair b) { return a + b; }
 static inline pair pair_product(pair a, pair b) {
-    return (pair){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+    return (pair){a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]};
 }
 
 /* Running sums and products, as above; the first is the element itself, whatever it is. */
@@ -230,22 +231,41 @@ PAIR_RUNNING(pair_sum, F64, pair_sum, 1)
 PAIR_RUNNING(pair_product, F32, pair_product, 4)
 PAIR_RUNNING(pair_product, F64, pair_product, 1)
 
-/* The product of all of each row, or column, of which there are before * after. */
+/* The product of all of each row, or column, of which there are before * after. Real and imaginary parts stay side by side
+   in a vector. */
+typedef int64_t places __attribute__((vector_size(VECTOR)));
+static const int64_t REAL_PLACES[8] = {0, 0, 2, 2, 4, 4, 6, 6}, IMAGINARY_PLACES[8] = {1, 1, 3, 3, 5, 5, 7, 7};
+static const int64_t TURNED_PLACES[8] = {1, 0, 3, 2, 5, 4, 7, 6};
+static const double SIGNS[8] = {-1, 1, -1, 1, -1, 1, -1, 1};
+static inline double_vector vector_product(double_vector a, double_vector b) {
+    places real, imaginary, turned;
+    double_vector signs;
+    memcpy(&real, REAL_PLACES, VECTOR);
+    memcpy(&imaginary, IMAGINARY_PLACES, VECTOR);
+    memcpy(&turned, TURNED_PLACES, VECTOR);
+    memcpy(&signs, SIGNS, VECTOR);
+    return a * __builtin_shuffle(b, real) + __builtin_shuffle(a, turned) * (__builtin_shuffle(b, imaginary) * signs);
+}
+typedef float float_part __attribute__((vector_size(VECTOR / 2), aligned(4), may_alias));
+typedef double double_part __attribute__((vector_size(VECTOR), aligned(8), may_alias));
+
 #define PAIR_TOTAL(S, T)                                                                               \
     static pair pair_total_row_##S(const pair_##S *x, ptrdiff_t n) {                                   \
+        enum { PER = VECTOR / 16, MANY = 4 };                                                          \
         pair total = {1, 0};                                                                           \
         ptrdiff_t i = 0;                                                                               \
-        if (n >= 2 * SIDE_BY_SIDE) {                                                                   \
-            double re[SIDE_BY_SIDE];                                                                   \
-            double im[SIDE_BY_SIDE];                                                                   \
-            for (int l = 0; l < SIDE_BY_SIDE; l++) { re[l] = x[l].re; im[l] = x[l].im; }               \
-            for (i = SIDE_BY_SIDE; i + SIDE_BY_SIDE <= n; i += SIDE_BY_SIDE)                           \
-                for (int l = 0; l < SIDE_BY_SIDE; l++) {                                               \
-                    const double a = x[i + l].re, b = x[i + l].im, real = re[l] * a - im[l] * b;       \
-                    im[l] = re[l] * b + im[l] * a;                                                     \
-                    re[l] = real;                                                                      \
-                }                                                                                      \
-            for (int l = 0; l < SIDE_BY_SIDE; l++) total = pair_product(total, (pair){re[l], im[l]});  \
+        if (n >= 2 * MANY * PER) {                                                                     \
+            double_vector p[MANY];                                                                     \
+            double lanes[2 * PER];                                                                     \
+            for (int k = 0; k < MANY; k++)                                                             \
+                p[k] = __builtin_convertvector(*(const T##_part *)(x + k * PER), double_vector);       \
+            for (i = MANY * PER; i + MANY * PER <= n; i += MANY * PER)                                 \
+                for (int k = 0; k < MANY; k++)                                                         \
+                    p[k] = vector_product(                                                             \
+                        p[k], __builtin_convertvector(*(const T##_part *)(x + i + k * PER), double_vector)); \
+            p[0] = vector_product(vector_product(p[0], p[1]), vector_product(p[2], p[3]));             \
+            memcpy(lanes, &p[0], sizeof lanes);                                                        \
+            for (int l = 0; l < PER; l++) total = pair_product(total, (pair){lanes[2 * l], lanes[2 * l + 1]}); \
         }                                                                                              \
         for (; i < n; i++) total = pair_product(total, wide_##S(x[i]));                                \
         return total;                                                                                  \
@@ -264,8 +284,9 @@ PAIR_RUNNING(pair_product, F64, pair_product, 1)
                     *o = narrow_##S(pair_total_row_##S(x, n));                                         \
                     continue;                                                                          \
                 }                                                                                      \
+                const pair one = {1, 0};                                                               \
                 pair total[WIDTH];                                                                     \
-                for (ptrdiff_t j = 0; j < width; j++) { total[j].re = 1; total[j].im = 0; }            \
+                for (ptrdiff_t j = 0; j < width; j++) total[j] = one;            \
                 for (ptrdiff_t i = 0; i < n; i++)                                                      \
                     INDEPENDENT for (ptrdiff_t j = 0; j < width; j++)                                  \
                         total[j] = pair_product(total[j], wide_##S(x[i * after + j]));                 \
@@ -292,12 +313,12 @@ static void log_of_pairs(double *re, double *im, ptrdiff_t count, pair *last, do
     for (ptrdiff_t i = 0; i < count; i++) {
         if (peaks[i] != *peak) {
             const double factor = exp(*peak - peaks[i]);
-            sum->re *= factor;
-            sum->im *= factor;
+            *sum *= factor;
             *peak = peaks[i];
         }
-        x[i] = sum->re += x[i];
-        y[i] = sum->im += y[i];
+        *sum += (pair){x[i], y[i]};
+        x[i] = (*sum)[0];
+        y[i] = (*sum)[1];
     }
     INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) {
         const double squares = x[i] * x[i] + y[i] * y[i];
@@ -305,9 +326,10 @@ static void log_of_pairs(double *re, double *im, ptrdiff_t count, pair *last, do
         x[i] = peaks[i] + 0.5 * m_log_F64(squares);
     }
     for (ptrdiff_t i = 0; i < count; i++) {
-        const double near = last->re > re[i] ? last->im : im[i], turn = 6.283185307179586;
-        re[i] = last->re = x[i];
-        im[i] = last->im = y[i] + turn * rint((near - y[i]) * (1 / turn));
+        const double near = (*last)[0] > re[i] ? (*last)[1] : im[i], turn = 6.283185307179586;
+        re[i] = x[i];
+        im[i] = y[i] + turn * rint((near - y[i]) * (1 / turn));
+        *last = (pair){re[i], im[i]};
     }
 }
 
@@ -316,8 +338,8 @@ static void log_of_pairs(double *re, double *im, ptrdiff_t count, pair *last, do
         double re[RUN];                                                                                \
         double im[RUN];                                                                                \
         pair last = wide_##S(x[0]);                                                                    \
-        pair sum = pair_product(last, (pair){0, 0}); /* zero, of finite numbers */                     \
-        double peak = last.re;                                                                         \
+        pair sum = last - last; /* zero, of finite numbers */                                          \
+        double peak = last[0];                                                                         \
         for (ptrdiff_t from = 0; from < n; from += RUN) {                                              \
             const ptrdiff_t count = n - from < RUN ? n - from : RUN;                                   \
             for (ptrdiff_t i = 0; i < count; i++) { re[i] = x[from + i].re; im[i] = x[from + i].im; }  \
