@@ -52,16 +52,23 @@ static void OF(plane_sums)(const E *g, const E *x, T middle, ptrdiff_t n, double
 /* --- channels last: rows of channels --------------------------------------------------------------------- */
 
 ALWAYS void OF(block_variances)(const T *x, ptrdiff_t rows, ptrdiff_t channels, int width, moments *m) {
-    T sums[64] = {0}, middle[64], squares[64] = {0};
-    for (ptrdiff_t r = 0; r < rows; r++)
-        for (int j = 0; j < width; j++) sums[j] += x[r * channels + j];
-    for (int j = 0; j < width; j++) middle[j] = sums[j] / (T)rows;
+    /* Sums of what is left beside the first row are small, wherever the numbers lie; those beside the mean put it right
+       (Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983). */
+    T first[64], sums[64] = {0}, middle[64], rest[64] = {0}, squares[64] = {0};
+    for (int j = 0; j < width; j++) first[j] = x[j];
+    for (ptrdiff_t r = 1; r < rows; r++)
+        for (int j = 0; j < width; j++) sums[j] += x[r * channels + j] - first[j];
+    for (int j = 0; j < width; j++) middle[j] = first[j] + sums[j] / (T)rows;
     for (ptrdiff_t r = 0; r < rows; r++)
         for (int j = 0; j < width; j++) {
             const T d = x[r * channels + j] - middle[j];
+            rest[j] += d;
             squares[j] += d * d;
         }
-    for (int j = 0; j < width; j++) merge(&m[j], (double)rows, middle[j], squares[j]);
+    for (int j = 0; j < width; j++) {
+        const double off = (double)rest[j] / (double)rows;
+        merge(&m[j], (double)rows, middle[j] + off, squares[j] - off * rest[j]);
+    }
 }
 
 ALWAYS void OF(block_sums)(const T *g, const T *x, const T *middle, ptrdiff_t rows, ptrdiff_t channels, int width,
@@ -79,9 +86,8 @@ ALWAYS void OF(block_sums)(const T *g, const T *x, const T *middle, ptrdiff_t ro
     }
 }
 
-static void OF(row_variances)(const E *x, ptrdiff_t rows, ptrdiff_t channels, moments *m) {
+static void OF(row_variances)(const E *x, ptrdiff_t rows, ptrdiff_t channels, ptrdiff_t piece, moments *m) {
     HELD(held, 4 * PIECE)
-    const ptrdiff_t piece = rows_of_a_piece(channels);
     for (ptrdiff_t r = 0; r < rows; r += piece) {
         const ptrdiff_t count = rows - r < piece ? rows - r : piece;
         const T *p = VIEW(held, x + r * channels, count * channels);
@@ -91,11 +97,10 @@ static void OF(row_variances)(const E *x, ptrdiff_t rows, ptrdiff_t channels, mo
     }
 }
 
-static void OF(rows_sums)(const E *g, const E *x, const T *middle, ptrdiff_t rows, ptrdiff_t channels, double *sum,
-                          double *product) {
+static void OF(rows_sums)(const E *g, const E *x, const T *middle, ptrdiff_t rows, ptrdiff_t channels, ptrdiff_t piece,
+                          double *sum, double *product) {
     HELD(of_g, 4 * PIECE)
     HELD(of_x, 4 * PIECE)
-    const ptrdiff_t piece = rows_of_a_piece(channels);
     for (ptrdiff_t r = 0; r < rows; r += piece) {
         const ptrdiff_t count = rows - r < piece ? rows - r : piece, from = r * channels;
         const T *p = VIEW(of_g, g + from, count * channels), *q = VIEW(of_x, x + from, count * channels);
@@ -140,13 +145,14 @@ static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
     }
     /* Planes of few positions are columns beside each other, of which a channel has several. */
     const ptrdiff_t columns = s->columns, beside = columns / channels, lines = rows * channels / columns;
+    const ptrdiff_t most = rows_of_a_piece(columns), piece = beside > 1 && most > 64 ? 64 : most;
     moments *parts = (moments *)s->workspace;
     TP_PARALLEL(s->threads, s->threads, begin, end, {
         for (ptrdiff_t part = begin; part < end; part++) {
             const ptrdiff_t first = lines * part / s->threads;
             moments *m = parts + part * columns;
             for (ptrdiff_t c = 0; c < columns; c++) m[c] = (moments){0, 0, 0};
-            OF(row_variances)(x + first * columns, lines * (part + 1) / s->threads - first, columns, m);
+            OF(row_variances)(x + first * columns, lines * (part + 1) / s->threads - first, columns, piece, m);
         }
     });
     for (ptrdiff_t c = 0; c < channels; c++) {
@@ -217,13 +223,15 @@ static void OF(backward)(const tp_images *s, const tp_batch_backward *k) {
     }
     const ptrdiff_t columns = s->columns, beside = columns / channels, lines = rows * channels / columns;
     T *middle = (T *)(s->workspace + 2 * s->threads * columns), *a = middle + columns, *b = a + columns, *d = b + columns;
+    /* Elements of small planes are added up in double, as those of planes by themselves are when they are few. */
+    const ptrdiff_t piece = beside > 1 ? 1 : rows_of_a_piece(columns);
     for (ptrdiff_t j = 0; j < columns; j++) middle[j] = mean[j / beside];
     TP_PARALLEL(s->threads, s->threads, begin, end, {
         for (ptrdiff_t part = begin; part < end; part++) {
             const ptrdiff_t first = lines * part / s->threads, from = first * columns;
             double *sum = s->workspace + 2 * part * columns;
             for (ptrdiff_t c = 0; c < 2 * columns; c++) sum[c] = 0;
-            OF(rows_sums)(g + from, x + from, middle, lines * (part + 1) / s->threads - first, columns, sum,
+            OF(rows_sums)(g + from, x + from, middle, lines * (part + 1) / s->threads - first, columns, piece, sum,
                           sum + columns);
         }
     });
