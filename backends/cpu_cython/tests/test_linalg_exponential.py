@@ -13,13 +13,16 @@ import tensorplug as tp
 pytest.importorskip("tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built")
 
 COUNTS = [1, 15, 16, 17]
-PRECISION = {np.float32: 1e-4, np.float64: 1e-11}
+PRECISION = {np.float32: 1e-4, np.float64: 1e-11, np.complex64: 1e-4, np.complex128: 1e-11}
 #: From such as need no squaring to such as need many, different ones beside each other.
 SCALES = [1e-6, 0.1, 1.0, 10.0]
 
 
 def close(a: Any, dtype: Any) -> None:
-    a = a.astype(np.float32).astype(np.float64)
+    if np.dtype(dtype).kind == "c":
+        a = a + 0.5j * a[..., ::-1, ::-1].swapaxes(-1, -2)
+    a = a.astype(np.complex64).astype(np.complex128)
+    a = a if np.dtype(dtype).kind == "c" else a.real
     found = tp.matrix_exp(tp.from_numpy(a.astype(dtype))).numpy()
     expected = scipy.linalg.expm(a)
     largest = np.abs(expected).max((-2, -1), keepdims=True)

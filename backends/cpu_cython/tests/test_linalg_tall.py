@@ -76,6 +76,53 @@ def test_least_squares(size: tuple[int, int], kind: str, driver: str, dtype: Any
             np.testing.assert_allclose(found.residuals.numpy(), residuals, rtol=close)
 
 
+@pytest.mark.parametrize("dtype", PRECISION)
+@pytest.mark.parametrize("driver", ["gels", "gelsy"])
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("batch", [(), (1,), (2, 3)], ids=str)
+def test_least_squares_of_any_shape(
+    batch: tuple[int, ...], transposed: bool, driver: str, dtype: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    close = PRECISION[dtype] * 100
+    for m, n in ((1, 1), (3, 3), (7, 3), (3, 7), (1, 5), (40, 9), (9, 40)):
+        for k in (1, 2, 50):
+            shape = (*batch, n, m) if transposed else (*batch, m, n)
+            a, b = rng.standard_normal(shape), rng.standard_normal((*batch, m, k))
+            a = a.swapaxes(-1, -2) if transposed else a
+            expected = np.linalg.pinv(a) @ b
+            found = tp.linalg.lstsq(
+                *[tp.from_numpy(one.astype(dtype)) for one in (a, b)], driver=driver
+            )
+            np.testing.assert_allclose(
+                found.solution.numpy(),
+                expected,
+                rtol=0,
+                atol=close * max(1, np.abs(expected).max()),
+            )
+            if driver == "gelsy":
+                np.testing.assert_array_equal(found.rank.numpy(), np.full(batch, min(m, n)))
+            elif m > n:
+                residuals = np.square(a @ expected - b).sum(-2)
+                np.testing.assert_allclose(found.residuals.numpy(), residuals, rtol=close * 10)
+
+
+@pytest.mark.parametrize("dtype", PRECISION)
+def test_least_squares_of_lower_rank(dtype: Any) -> None:
+    # The solution is the shortest of those that there are.
+    rng = np.random.default_rng(0)
+    a = np.stack([np.outer(np.arange(1.0, 6), rng.standard_normal(4)), rng.standard_normal((5, 4))])
+    b = rng.standard_normal((2, 5, 2))
+    found = tp.linalg.lstsq(
+        *[tp.from_numpy(one.astype(dtype)) for one in (a, b)], rcond=1e-4, driver="gelsy"
+    )
+    assert found.rank.tolist() == [1, 4]
+    expected = np.linalg.pinv(a, rcond=1e-4) @ b
+    np.testing.assert_allclose(
+        found.solution.numpy(), expected, rtol=0, atol=100 * PRECISION[dtype]
+    )
+
+
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_numbers_that_are_not_finite(number: float) -> None:
     a = matrix(300, 4, "random")

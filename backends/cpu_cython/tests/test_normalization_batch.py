@@ -19,6 +19,12 @@ SHAPES = [
     (1, 1, 300, 400),
     (2, 3, 4, 5, 6),
     (16, 700, 1, 1),
+    # Planes that are columns of a row of channels: few, many, of one and several channels.
+    (9, 3, 4),
+    (70, 1, 5),
+    (300, 5, 10),
+    (12, 40, 8, 8),
+    (8, 300, 7, 7),
 ]
 
 
@@ -168,3 +174,24 @@ def test_half_precision_beside_the_kernel_below(dtype, weights):
                 np.testing.assert_allclose(
                     ours.detach().double().numpy(), expected, 3e-2, 2e-2 * scale
                 )
+
+
+@pytest.mark.parametrize("away", [0, 50, 1000])
+@pytest.mark.parametrize("shape", [(300, 5, 3), (2000, 5, 10), (20, 64, 7, 7), (3000, 20)], ids=str)
+def test_numbers_far_from_zero(shape, away):
+    x = numbers(*shape) * 2 + np.float32(away)
+    one, zero = np.ones(shape[1], np.float32), np.zeros(shape[1], np.float32)
+    _, mean, rstd = normalization_batch.batch_normalize([x, one, zero], 1e-5)
+    _, exact_mean, exact_rstd = expected_of(x, one, zero, 1e-5)
+    assert np.abs(mean - exact_mean).max() < 2.0**-24 * max(1, away) * 1.01
+    assert np.abs(rstd / exact_rstd - 1).max() < 4 * 2.0**-24
+
+
+@pytest.mark.parametrize("shape", [(300, 5, 3), (2000, 5, 10), (64, 128, 8, 8)], ids=str)
+def test_sums_of_small_planes_are_exact(shape):
+    x, g = numbers(*shape), numbers(*shape, seed=1)
+    one, zero = np.ones(shape[1], np.float32), np.zeros(shape[1], np.float32)
+    _, mean, rstd = normalization_batch.batch_normalize([x, one, zero], 1e-5)
+    found = normalization_batch.batch_normalize_backward(g, zero, zero, x, one, mean, rstd)[2]
+    exact = g.astype(np.float64).sum((0, *range(2, g.ndim)))
+    assert np.all(np.abs(found - exact) <= np.spacing(np.abs(exact).astype(np.float32)))

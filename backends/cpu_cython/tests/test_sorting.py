@@ -164,3 +164,22 @@ def test_nothing_is_left_of_one_element():
     with np.errstate(all="ignore"):
         found = statistics.reduce(np.ones((3, 1), np.float32), statistics.VARIANCE, (1,), 1, False)
     assert np.isnan(found).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [1, 2, 3, 16, 17, 18, 40, 300])
+def test_cells_of_a_grid(size, dtype):
+    from tensorplug_cpu_cython.sorting_search import grid_counts
+
+    rng = np.random.default_rng(size)
+    even = np.linspace(-3, 5, size + 1)
+    for off in (0, 0.2, 0.49, 0.6, 3):  # of a cell
+        edges = np.sort(even + off * 8 / size * rng.uniform(-1, 1, size + 1)).astype(dtype)
+        beside = [np.nextafter(edges, dtype(way)) for way in (-9, 9)]
+        others = [-np.inf, np.inf, np.nan, -1e30, 1e30]
+        points = np.concatenate([edges, *beside, rng.normal(0, 4, 2000), others]).astype(dtype)
+        where = np.searchsorted(edges, points, "right") - 1
+        where[points == edges[-1]] = size - 1
+        expected = np.bincount(where[(where >= 0) & (where < size)], minlength=size)
+        found = grid_counts(points[:, None], [edges], None)
+        np.testing.assert_array_equal(found, expected)

@@ -11,7 +11,7 @@ cdef extern from "c/linalg_exponential.h":
     enum:
         EXPONENTIAL "TP_EXPONENTIAL"  # rows and columns at most
     ctypedef struct tp_exponentials:
-        int (*exponential[2])(const void *, void *, int, Py_ssize_t) noexcept nogil
+        int (*exponential[4])(const void *, void *, int, Py_ssize_t) noexcept nogil
 
 cdef extern from *:
     """
@@ -31,12 +31,15 @@ def kernels(below):
         cdef int n = last_size(own), kind = np.PyArray_TYPE(own)
         cdef Py_ssize_t count
         cdef bint finite
-        if not np.PyArray_SIZE(own) or n > EXPONENTIAL or kind not in (np.NPY_FLOAT, np.NPY_DOUBLE):
+        if not np.PyArray_SIZE(own) or n > EXPONENTIAL or kind not in (
+            np.NPY_FLOAT, np.NPY_DOUBLE, np.NPY_CFLOAT, np.NPY_CDOUBLE
+        ):
             return exponential_below(A)
+        cdef int which = 2 * np.PyArray_ISCOMPLEX(own) + (kind == np.NPY_DOUBLE or kind == np.NPY_CDOUBLE)
         result = empty_like(own, n, n)
         count = np.PyArray_SIZE(own) // n // n
         with nogil:
-            finite = table.exponential[kind == np.NPY_DOUBLE](
+            finite = table.exponential[which](
                 np.PyArray_DATA(own), np.PyArray_DATA(result), n, count)
         return result if finite else exponential_below(A)
 

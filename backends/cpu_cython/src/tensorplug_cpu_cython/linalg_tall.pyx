@@ -1,14 +1,20 @@
-"""Factors and solutions of matrices with far more rows than columns, by blocks of rows."""
+"""Least squares, and factors of matrices with far more rows than columns, by blocks of rows."""
 
 import numpy
 
 cimport numpy as np
+from cython cimport floating
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
 
 from . import pointwise
 
 from .allocator cimport new_array
 from .cpu_features cimport simd_level
-from .linalg_lapack cimport contiguous, copied, last_size
+from .linalg_lapack cimport (
+    call11, call13, contiguous, copied, empty_like, is_tall, last_size, matrices, matrices_of, none_of, per_matrix, room,
+    routine, same_batch, transpose_into
+)
 
 np.import_array()
 
@@ -90,46 +96,128 @@ cdef tuple very_tall_singular(A, svd, bint vectors):
     return U, found[1], found[2]
 
 
+cdef void take_signs(const floating *q, floating *above, floating *signs, floating *r, int n) noexcept nogil:
+    """Find the signs that reflections lead to, from the first rows of an orthogonal matrix, and give them to R."""
+    cdef int i, j, k
+    memcpy(above, q, n * n * sizeof(floating))
+    for j in range(n):
+        signs[j] = -1 if above[j * n + j] >= 0 else 1
+        above[j * n + j] -= signs[j]
+        for i in range(j + 1, n):
+            above[i * n + j] /= above[j * n + j]
+            for k in range(j + 1, n):
+                above[i * n + k] -= above[i * n + j] * above[j * n + k]
+        for k in range(n):
+            r[j * n + k] *= signs[j]
+
+
 cdef tuple very_tall_factors(A):
     """Return Q and R of a matrix, with LAPACK's signs; None for what is left to LAPACK.
 
     Reflections that begin with the first columns take those to multiples of unit vectors, away from them; what
     other reflections lead to differs in signs (Ballard, Demmel, Grigori, Jacquelin, Nguyen and Solomonik, 2014).
     """
-    cdef np.ndarray own = contiguous(A), R, Q, kept, above
-    cdef int columns = last_size(own), j
+    cdef np.ndarray own = contiguous(A), R, Q, kept, factor, signs
+    cdef int columns = last_size(own)
     cdef np.npy_intp count = tp_tall_kept(np.PyArray_DIM(own, 0), columns)
     kept = new_array(own.descr, 1, &count, NULL)
     R = reduced(own, None, kept)
     if R is None:
         return None
-    signs = numpy.empty(columns, own.dtype)
+    signs = new_array(own.descr, 1, np.PyArray_DIMS(own) + 1, NULL)
     Q = new_array(own.descr, 2, np.PyArray_DIMS(own), NULL)
     factor = numpy.eye(columns, dtype=own.dtype)
     expanded(kept, factor, Q)
-    above = copied(Q[:columns])
-    for j in range(columns):
-        signs[j] = -1 if above[j, j] >= 0 else 1
-        above[j, j] -= signs[j]
-        above[j + 1:, j] /= above[j, j]
-        above[j + 1:, j + 1:] -= numpy.outer(above[j + 1:, j], above[j, j + 1:])
-    return multiply(Q, signs, Q), signs[:, None] * R
+    if np.PyArray_TYPE(own) == np.NPY_DOUBLE:
+        take_signs(<double *> np.PyArray_DATA(Q), <double *> np.PyArray_DATA(factor), <double *> np.PyArray_DATA(signs),
+                   <double *> np.PyArray_DATA(R), columns)
+    else:
+        take_signs(<float *> np.PyArray_DATA(Q), <float *> np.PyArray_DATA(factor), <float *> np.PyArray_DATA(signs),
+                   <float *> np.PyArray_DATA(R), columns)
+    return multiply(Q, signs, Q), R
+
+
+cdef void columns_of(const char *data, char *sides, char *spare, int m, int rows, int k, int size) noexcept nogil:
+    """Write right sides as columns of `rows`, of which the last are left free."""
+    cdef int c
+    transpose_into(data, spare if rows > m else sides, m, k, size)
+    if rows > m:
+        for c in range(k):
+            memcpy(sides + <Py_ssize_t> c * rows * size, spare + <Py_ssize_t> c * m * size, m * size)
+
+
+cdef void solutions_of(const char *sides, char *data, int n, int rows, int k, int size) noexcept nogil:
+    """Write the first of the elements of columns as rows."""
+    cdef int i, c
+    for i in range(n):
+        for c in range(k):
+            memcpy(data + (<Py_ssize_t> i * k + c) * size, sides + (<Py_ssize_t> c * rows + i) * size, size)
+
+
+cdef tuple least_squares(A, B, double rcond, bint ranked):
+    """Return solutions and ranks by ``gelsy``, or by ``gels``, which takes all ranks to be full."""
+    cdef np.ndarray own = contiguous(A), given = contiguous(B), solution, ranks = per_matrix(own, np.NPY_INT64)
+    cdef matrices batch = matrices_of(own), right = matrices_of(given)
+    cdef int m = batch.rows, n = batch.columns, k = right.columns, size = np.PyArray_ITEMSIZE(own), rank = 0, info = 0
+    cdef int rows = max(m, n), least = min(m, n), lwork = 3 * least + 34 * (n + 1) + 32 * max(least, k)
+    cdef Py_ssize_t i, of_sides = <Py_ssize_t> rows * k * size
+    cdef np.npy_int64 *found = <np.npy_int64 *> np.PyArray_DATA(ranks)
+    cdef float single = rcond
+    cdef void *limit = &single if size == 4 else <void *> &rcond
+    cdef call13 gelsy = <call13> routine("gelsy", A.dtype.char)
+    cdef call11 gels = <call11> routine("gels", A.dtype.char)
+    cdef char *memory = <char *> room(batch.bytes + 2 * of_sides + <Py_ssize_t> lwork * size + n * sizeof(int))
+    cdef char *sides = memory + batch.bytes
+    cdef char *spare = sides + of_sides
+    cdef char *work = spare + of_sides
+    cdef int *pivots = <int *> (work + <Py_ssize_t> lwork * size)
+    solution = empty_like(own, n, k)
+    cdef char *out = <char *> np.PyArray_DATA(solution)
+    with nogil:
+        for i in range(batch.count):
+            transpose_into(batch.data + i * batch.bytes, memory, m, n, size)
+            columns_of(right.data + i * right.bytes, sides, spare, m, rows, k, size)
+            if ranked:
+                memset(pivots, 0, n * sizeof(int))
+                gelsy(&m, &n, &k, memory, &m, sides, &rows, pivots, limit, &rank, work, &lwork, &info)
+                found[i] = rank
+            else:
+                gels(<char *> "N", &m, &n, &k, memory, &m, sides, &rows, work, &lwork, &info)
+            solutions_of(sides, out + i * n * k * size, n, rows, k, size)
+    free(memory)
+    return solution, ranks
 
 
 def kernels(below):
     """Return the kernels by op; `below` gives the kernel beneath that of an op, for what these leave to it."""
     lstsq_below = below("linalg_lstsq")
 
+    def solved(A, B, rcond, driver):
+        cdef np.ndarray own = A
+        if (
+            driver not in ("gels", "gelsy") or not A.size or not B.size or not same_batch(A, 2, B, 2)
+            or np.PyArray_TYPE(own) not in (np.NPY_FLOAT, np.NPY_DOUBLE)
+        ):
+            return lstsq_below(A, B, rcond, driver)
+        solution, ranks = least_squares(A, B, rcond, driver == "gelsy")
+        nothing = none_of(own)
+        if driver == "gelsy":
+            return solution, nothing, ranks, nothing
+        residuals = nothing
+        if is_tall(own):
+            residuals = numpy.square(B - A @ solution).sum(-2)
+        return solution, residuals, numpy.zeros((0,), numpy.int64), nothing
+
     def linalg_lstsq(A, B, rcond, driver):
         cdef np.ndarray both
         cdef int n = last_size(A), k = last_size(B)
         if not k or k > TALL_COLUMNS or not is_very_tall(A, k):
-            return lstsq_below(A, B, rcond, driver)
+            return solved(A, B, rcond, driver)
         both = reduced(contiguous(A), contiguous(B), None)
         if both is None:
-            return lstsq_below(A, B, rcond, driver)
+            return solved(A, B, rcond, driver)
         # R of both has that of A, then Q^T B, and below it what no solution reaches.
-        solution, residuals, ranks, values = lstsq_below(both[:n, :n], both[:n, n:], rcond, driver)
+        solution, residuals, ranks, values = solved(both[:n, :n], both[:n, n:], rcond, driver)
         if driver == "gels" or (driver != "gelsy" and bool((ranks == n).all())):
             residuals = numpy.square(both[n:, n:]).sum(0)
         return solution, residuals, ranks, values

@@ -13,7 +13,7 @@ np.import_array()
 
 cdef extern from "c/normalization_batch.h":
     ctypedef struct tp_images:
-        Py_ssize_t samples, channels, positions
+        Py_ssize_t samples, channels, positions, columns
         int channels_last, threads
         double *workspace
     ctypedef struct tp_batch_forward:
@@ -48,7 +48,7 @@ cdef extern from *:
 cdef const tp_batch_kernels *kernels = tp_batch_kernels_of(simd_level)
 
 cdef enum:
-    GRAIN = 16384, MOST_CHANNELS = 2048
+    GRAIN = 16384, MOST_CHANNELS = 2048, FEW_POSITIONS = 64, SOME_SAMPLES = 8, MOST_COLUMNS = 32768
 
 cdef np.dtype DOUBLE = descriptors[1]
 
@@ -63,8 +63,16 @@ cdef np.ndarray begin(tp_images *s, np.ndarray x, int layout):
     s.positions = total // (s.samples * s.channels)
     # Rows of single elements are rows of channels as well, and those are longer.
     s.channels_last = layout == CHANNELS_LAST or s.positions == 1
+    s.columns = s.channels
+    # And planes of few elements, where there are enough of them, are rows of channels that have several columns each.
+    if (
+        not s.channels_last and s.positions <= FEW_POSITIONS and s.samples >= SOME_SAMPLES
+        and s.channels * s.positions <= (MOST_CHANNELS if type_of(x) == TP_BF16 else MOST_COLUMNS)
+    ):
+        s.channels_last = True
+        s.columns *= s.positions
     s.threads = threads_for(total, GRAIN)
-    room = (3 * s.threads + 3) * s.channels
+    room = (3 * s.threads + 3) * s.columns
     workspace = new_array(DOUBLE, 1, &room, NULL)
     s.workspace = <double *> np.PyArray_DATA(workspace)
     return workspace

@@ -20,6 +20,7 @@ cdef extern from "c/strided_iteration.h":
         tp_loop unary[1][10]
         tp_loop choose[10]
         tp_loop cast[10][10]
+        tp_loop complex_div[2]
     ctypedef struct tp_op_facts:
         const char *name
         int grain
@@ -406,6 +407,35 @@ cdef class Division(Binary):
         elif input.size and not divisor.all():
             raise RuntimeError("ZeroDivisionError")
         return Binary.call(self, input, divisor, out)
+
+
+def complex_divide(input, other, out=None):
+    """Return the quotients of complex numbers, or write them into `out`."""
+    cdef np.ndarray a = plain_array(input), b = plain_array(other), like = b if np.PyArray_NDIM(b) else a, result
+    cdef char *data[3]
+    cdef Py_ssize_t strides[3]
+    cdef Py_ssize_t size = np.PyArray_ITEMSIZE(like)
+    if not (
+        np.PyArray_ISCOMPLEX(a) and np.PyArray_TYPE(a) == np.PyArray_TYPE(b) and size <= 16 and tp_flat(a) and tp_flat(b)
+        and (of_one_shape(a, b) or not np.PyArray_NDIM(a) or not np.PyArray_NDIM(b))
+    ):
+        return numpy.true_divide(a, b, out=out)
+    if out is None:
+        result = new_array(like.descr, np.PyArray_NDIM(like), np.PyArray_DIMS(like), NULL)
+    else:
+        result = <np.ndarray> out
+        if (
+            np.PyArray_TYPE(result) != np.PyArray_TYPE(a) or not of_one_shape(result, like)
+            or not tp_flat(result) or overlaps(a, result) or overlaps(b, result)
+        ):
+            return numpy.true_divide(a, b, out=out)
+    data[0], data[1], data[2] = (
+        <char *> np.PyArray_DATA(a), <char *> np.PyArray_DATA(b), <char *> np.PyArray_DATA(result))
+    strides[0] = size if np.PyArray_NDIM(a) else 0
+    strides[1] = size if np.PyArray_NDIM(b) else 0
+    strides[2] = size
+    run_dense(kernels.complex_div[size == 16], data, strides, 3, np.PyArray_SIZE(result), none, 4096)
+    return result
 
 
 cdef tuple loop_types(tp_loop *loops):

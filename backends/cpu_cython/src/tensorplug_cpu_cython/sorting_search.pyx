@@ -84,16 +84,44 @@ def searchsorted(sorted_sequence, input, bint right):
     return result
 
 
+cdef enum:
+    FEW_CELLS = 16
+
+
+cdef bint are_even(const floating *edges, Py_ssize_t size) noexcept nogil:
+    """Return whether edges are about where equal cells have them."""
+    cdef Py_ssize_t i
+    cdef double width = (<double> edges[size] - edges[0]) / size
+    cdef bint found = 0 < width < 1e300
+    for i in range(size + 1):
+        found &= -0.5 * width < edges[i] - (edges[0] + i * width) < 0.5 * width
+    return found
+
+
 cdef void find_cells(
     const char *points, Py_ssize_t step, Py_ssize_t count, const floating *edges, Py_ssize_t size, int64_t *cells
 ) noexcept nogil:
     """Go on to one more coordinate: -1 is outside; the last bin is closed."""
-    cdef Py_ssize_t i, at
+    cdef Py_ssize_t i, at, j
     cdef floating value
+    cdef bint even = size > FEW_CELLS and are_even(edges, size)
+    cdef double scale = size / (<double> edges[size] - edges[0]) if even else 0
     for i in range(count):
         value = (<const floating *> (points + i * step))[0]
-        at = size - 1 if value == edges[size] else place_of(edges, size + 1, value, True) - 1
-        cells[i] = cells[i] * size + at if cells[i] >= 0 and 0 <= at < size else -1
+        if size <= FEW_CELLS:  # without branches, which are foreseen as often as not
+            at = -(value == edges[size])
+            for j in range(size + 1):
+                at += edges[j] <= value
+            at -= 1
+        elif even:  # the guess is at most one off
+            at = -1
+            if edges[0] <= value <= edges[size]:
+                at = min(<Py_ssize_t> ((<double> value - edges[0]) * scale), size - 1)
+                at -= edges[at] > value
+                at += at < size - 1 and edges[at + 1] <= value
+        else:
+            at = size - 1 if value == edges[size] else place_of(edges, size + 1, value, True) - 1
+        cells[i] = cells[i] * size + at if (cells[i] >= 0) & (0 <= at) & (at < size) else -1
 
 
 cdef void add_up(const int64_t *cells, Py_ssize_t count, const floating *weight, double *sums) noexcept nogil:

@@ -5,7 +5,7 @@
 #include "parallel.h"
 #include "vmath.h"
 
-enum { ROWS = 128, COLUMNS = 256, LANES = 16 };
+enum { ROWS = 128, COLUMNS = 256, LANES = 16, FEW = 512 };
 
 static ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 
@@ -33,10 +33,37 @@ static ptrdiff_t count_heads(const tp_attention *a) {
     return count;
 }
 
+/* Write alpha A B + beta C, of which A and B may be transposed, to C; beta is 0 or 1. What takes fewer products than a call
+   of oneDNN lasts is computed here. Returns 0 if all went well. */
+static int product(const tp_attention *a, int turn_a, int turn_b, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha,
+                   const float *A, ptrdiff_t row_a, const float *B, ptrdiff_t row_b, float beta, float *C, ptrdiff_t row_c) {
+    if (m * n * k > FEW)
+        return a->gemm(turn_a, turn_b, m, n, k, alpha, A, row_a, B, row_b, beta, C, row_c);
+    const ptrdiff_t step_i = turn_a ? 1 : row_a, step_l = turn_a ? row_a : 1;
+    for (ptrdiff_t i = 0; i < m; i++) {
+        float *c = C + i * row_c;
+        if (beta == 0)
+            for (ptrdiff_t j = 0; j < n; j++) c[j] = 0;
+        if (turn_b) {
+            for (ptrdiff_t j = 0; j < n; j++) {
+                float sum = 0;
+                for (ptrdiff_t l = 0; l < k; l++) sum += A[i * step_i + l * step_l] * B[j * row_b + l];
+                c[j] += alpha * sum;
+            }
+        } else {
+            for (ptrdiff_t l = 0; l < k; l++) {
+                const float x = alpha * A[i * step_i + l * step_l];
+                INDEPENDENT for (ptrdiff_t j = 0; j < n; j++) c[j] += x * B[l * row_b + j];
+            }
+        }
+    }
+    return 0;
+}
+
 /* Compute a block of scores: rows from `i`, columns from `j`, masked. Returns 0 if all went well. */
 static int score(const tp_attention *a, ptrdiff_t head, ptrdiff_t i, ptrdiff_t rows, ptrdiff_t j,
                  ptrdiff_t columns, float *s) {
-    if (a->gemm(0, 1, rows, columns, a->size, a->scale, rows_of(a, &a->query, head, i), a->query.row,
+    if (product(a, 0, 1, rows, columns, a->size, a->scale, rows_of(a, &a->query, head, i), a->query.row,
                 rows_of(a, &a->key, head, j), a->key.row, 0, s, columns))
         return 1;
     const ptrdiff_t masked = offset(a, a->mask_heads, head) + j * a->mask_column;
@@ -55,8 +82,12 @@ static int score(const tp_attention *a, ptrdiff_t head, ptrdiff_t i, ptrdiff_t r
 
 static float largest(const float *x, ptrdiff_t n, float start) {
     float lanes[LANES];
-    for (int l = 0; l < LANES; l++) lanes[l] = start;
     ptrdiff_t i = 0;
+    if (n < LANES) {
+        for (; i < n; i++) start = x[i] > start ? x[i] : start;
+        return start;
+    }
+    for (int l = 0; l < LANES; l++) lanes[l] = start;
     for (; i + LANES <= n; i += LANES)
         for (int l = 0; l < LANES; l++) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
     for (; i < n; i++) lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
@@ -69,6 +100,10 @@ static float raise(float *x, ptrdiff_t n, float peak) {
     float lanes[LANES] = {0};
     INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) x[i] = m_exp_F32(x[i] - peak);
     ptrdiff_t i = 0;
+    if (n < LANES) {
+        for (; i < n; i++) lanes[0] += x[i];
+        return lanes[0];
+    }
     for (; i + LANES <= n; i += LANES)
         for (int l = 0; l < LANES; l++) lanes[l] += x[i + l];
     for (; i < n; i++) lanes[0] += x[i];
@@ -105,7 +140,7 @@ static int forward_rows(const tp_attention *a, ptrdiff_t head, ptrdiff_t i, ptrd
             total[r] += sum;
             peak[r] = now;
         }
-        if (a->gemm(0, 0, rows, a->value_size, columns, 1, s, columns, rows_of(a, &a->value, head, j),
+        if (product(a, 0, 0, rows, a->value_size, columns, 1, s, columns, rows_of(a, &a->value, head, j),
                     a->value.row, j ? 1 : 0, output, a->output.row))
             return 1;
     }
@@ -179,18 +214,18 @@ static int backward_head(const tp_attention *a, ptrdiff_t head, float *space) {
                 float *row = p + r * seen;
                 INDEPENDENT for (ptrdiff_t c = 0; c < seen; c++) row[c] = m_exp_F32(row[c] - total);
             }
-            failed |= a->gemm(1, 0, seen, a->value_size, rows, 1, p, seen, g, a->g_output.row, 1, g_value,
+            failed |= product(a, 1, 0, seen, a->value_size, rows, 1, p, seen, g, a->g_output.row, 1, g_value,
                               a->g_value.row);
-            failed |= a->gemm(0, 1, rows, seen, a->value_size, 1, g, a->g_output.row, value, a->value.row, 0, ds,
+            failed |= product(a, 0, 1, rows, seen, a->value_size, 1, g, a->g_output.row, value, a->value.row, 0, ds,
                               seen);
             for (ptrdiff_t r = 0; r < rows; r++) {
                 float *row = ds + r * seen;
                 const float *weights = p + r * seen;
                 for (ptrdiff_t c = 0; c < seen; c++) row[c] = weights[c] * (row[c] - along[i + r]);
             }
-            failed |= a->gemm(0, 0, rows, a->size, seen, a->scale, ds, seen, key, a->key.row, 1,
+            failed |= product(a, 0, 0, rows, a->size, seen, a->scale, ds, seen, key, a->key.row, 1,
                               rows_of(a, &a->g_query, head, i), a->g_query.row);
-            failed |= a->gemm(1, 0, seen, a->size, rows, a->scale, ds, seen, rows_of(a, &a->query, head, i),
+            failed |= product(a, 1, 0, seen, a->size, rows, a->scale, ds, seen, rows_of(a, &a->query, head, i),
                               a->query.row, 1, g_key, a->g_key.row);
         }
     }

@@ -16,6 +16,9 @@ typedef void (*tp_product_gradient)(const void *g, const void *x, const void *p,
 typedef struct {
     tp_cumulative sum[TP_TYPES], product[TP_TYPES], maximum[TP_TYPES], minimum[TP_TYPES];
     tp_cumulative logarithm[TP_TYPES]; /* of floats */
+    /* Of complex numbers of float and double: those, of rows the logarithm (which are finite, the imaginary parts within
+       2^20), and the product of all, of which there are before * after. */
+    tp_cumulative pair_sum[2], pair_product[2], pair_logarithm[2], pair_total[2];
     tp_product_gradient product_gradient[2]; /* float, double */
 } tp_cumulatives;
 

@@ -4,9 +4,10 @@
 
 #include "level.h"
 
-/* `positions` counts the elements of a plane. `workspace` has room for (3 * threads + 3) * channels doubles. */
+/* `positions` counts the elements of a plane, `columns` those of a row of channels, each of which may have several.
+   `workspace` has room for (3 * threads + 3) * columns doubles. */
 typedef struct {
-    ptrdiff_t samples, channels, positions;
+    ptrdiff_t samples, channels, positions, columns;
     int channels_last, threads;
     double *workspace;
 } tp_images;

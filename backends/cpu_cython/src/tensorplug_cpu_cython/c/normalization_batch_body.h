@@ -52,16 +52,23 @@ static void OF(plane_sums)(const E *g, const E *x, T middle, ptrdiff_t n, double
 /* --- channels last: rows of channels --------------------------------------------------------------------- */
 
 ALWAYS void OF(block_variances)(const T *x, ptrdiff_t rows, ptrdiff_t channels, int width, moments *m) {
-    T sums[64] = {0}, middle[64], squares[64] = {0};
-    for (ptrdiff_t r = 0; r < rows; r++)
-        for (int j = 0; j < width; j++) sums[j] += x[r * channels + j];
-    for (int j = 0; j < width; j++) middle[j] = sums[j] / (T)rows;
+    /* Sums of what is left beside the first row are small, wherever the numbers lie; those beside the mean put it right
+       (Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983). */
+    T first[64], sums[64] = {0}, middle[64], rest[64] = {0}, squares[64] = {0};
+    for (int j = 0; j < width; j++) first[j] = x[j];
+    for (ptrdiff_t r = 1; r < rows; r++)
+        for (int j = 0; j < width; j++) sums[j] += x[r * channels + j] - first[j];
+    for (int j = 0; j < width; j++) middle[j] = first[j] + sums[j] / (T)rows;
     for (ptrdiff_t r = 0; r < rows; r++)
         for (int j = 0; j < width; j++) {
             const T d = x[r * channels + j] - middle[j];
+            rest[j] += d;
             squares[j] += d * d;
         }
-    for (int j = 0; j < width; j++) merge(&m[j], (double)rows, middle[j], squares[j]);
+    for (int j = 0; j < width; j++) {
+        const double off = (double)rest[j] / (double)rows;
+        merge(&m[j], (double)rows, middle[j] + off, squares[j] - off * rest[j]);
+    }
 }
 
 ALWAYS void OF(block_sums)(const T *g, const T *x, const T *middle, ptrdiff_t rows, ptrdiff_t channels, int width,
@@ -79,9 +86,8 @@ ALWAYS void OF(block_sums)(const T *g, const T *x, const T *middle, ptrdiff_t ro
     }
 }
 
-static void OF(row_variances)(const E *x, ptrdiff_t rows, ptrdiff_t channels, moments *m) {
+static void OF(row_variances)(const E *x, ptrdiff_t rows, ptrdiff_t channels, ptrdiff_t piece, moments *m) {
     HELD(held, 4 * PIECE)
-    const ptrdiff_t piece = rows_of_a_piece(channels);
     for (ptrdiff_t r = 0; r < rows; r += piece) {
         const ptrdiff_t count = rows - r < piece ? rows - r : piece;
         const T *p = VIEW(held, x + r * channels, count * channels);
@@ -91,11 +97,10 @@ static void OF(row_variances)(const E *x, ptrdiff_t rows, ptrdiff_t channels, mo
     }
 }
 
-static void OF(rows_sums)(const E *g, const E *x, const T *middle, ptrdiff_t rows, ptrdiff_t channels, double *sum,
-                          double *product) {
+static void OF(rows_sums)(const E *g, const E *x, const T *middle, ptrdiff_t rows, ptrdiff_t channels, ptrdiff_t piece,
+                          double *sum, double *product) {
     HELD(of_g, 4 * PIECE)
     HELD(of_x, 4 * PIECE)
-    const ptrdiff_t piece = rows_of_a_piece(channels);
     for (ptrdiff_t r = 0; r < rows; r += piece) {
         const ptrdiff_t count = rows - r < piece ? rows - r : piece, from = r * channels;
         const T *p = VIEW(of_g, g + from, count * channels), *q = VIEW(of_x, x + from, count * channels);
@@ -138,29 +143,39 @@ static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
         });
         return;
     }
+    /* Planes of few positions are columns beside each other, of which a channel has several. */
+    const ptrdiff_t columns = s->columns, beside = columns / channels, lines = rows * channels / columns;
+    const ptrdiff_t most = rows_of_a_piece(columns), piece = beside > 1 && most > 64 ? 64 : most;
     moments *parts = (moments *)s->workspace;
     TP_PARALLEL(s->threads, s->threads, begin, end, {
         for (ptrdiff_t part = begin; part < end; part++) {
-            const ptrdiff_t first = rows * part / s->threads;
-            moments *m = parts + part * channels;
-            for (ptrdiff_t c = 0; c < channels; c++) m[c] = (moments){0, 0, 0};
-            OF(row_variances)(x + first * channels, rows * (part + 1) / s->threads - first, channels, m);
+            const ptrdiff_t first = lines * part / s->threads;
+            moments *m = parts + part * columns;
+            for (ptrdiff_t c = 0; c < columns; c++) m[c] = (moments){0, 0, 0};
+            OF(row_variances)(x + first * columns, lines * (part + 1) / s->threads - first, columns, piece, m);
         }
     });
     for (ptrdiff_t c = 0; c < channels; c++) {
-        for (int part = 1; part < s->threads; part++) {
-            const moments *m = &parts[part * channels + c];
-            if (m->count > 0) merge(&parts[c], m->count, m->mean, m->squares);
-        }
-        OF(finish)(&parts[c], f->eps, &mean[c], &rstd[c]);
+        moments all = {0, 0, 0};
+        for (ptrdiff_t j = c * beside; j < (c + 1) * beside; j++)
+            for (int part = 0; part < s->threads; part++) {
+                const moments *m = &parts[part * columns + j];
+                if (m->count > 0) merge(&all, m->count, m->mean, m->squares);
+            }
+        OF(finish)(&all, f->eps, &mean[c], &rstd[c]);
     }
-    T *scale = (T *)s->workspace; /* the moments are no longer needed */
-    for (ptrdiff_t c = 0; c < channels; c++) scale[c] = rstd[c] * weight[c];
-    TP_PARALLEL(rows, s->threads, begin, end, {
+    T *scale = (T *)s->workspace, *middle = scale + columns, *shift = middle + columns; /* the moments are no longer needed */
+    for (ptrdiff_t c = 0; c < channels; c++)
+        for (ptrdiff_t j = c * beside; j < (c + 1) * beside; j++) {
+            scale[j] = rstd[c] * weight[c];
+            middle[j] = mean[c];
+            shift[j] = bias[c];
+        }
+    TP_PARALLEL(lines, s->threads, begin, end, {
         for (ptrdiff_t r = begin; r < end; r++) {
-            const E *from = x + r * channels;
-            E *to = y + r * channels;
-            INDEPENDENT for (ptrdiff_t c = 0; c < channels; c++) to[c] = PUT((IN(from[c]) - mean[c]) * scale[c] + bias[c]);
+            const E *from = x + r * columns;
+            E *to = y + r * columns;
+            INDEPENDENT for (ptrdiff_t c = 0; c < columns; c++) to[c] = PUT((IN(from[c]) - middle[c]) * scale[c] + shift[c]);
         }
     });
 }
@@ -206,31 +221,42 @@ static void OF(backward)(const tp_images *s, const tp_batch_backward *k) {
         });
         return;
     }
+    const ptrdiff_t columns = s->columns, beside = columns / channels, lines = rows * channels / columns;
+    T *middle = (T *)(s->workspace + 2 * s->threads * columns), *a = middle + columns, *b = a + columns, *d = b + columns;
+    /* Elements of small planes are added up in double, as those of planes by themselves are when they are few. */
+    const ptrdiff_t piece = beside > 1 ? 1 : rows_of_a_piece(columns);
+    for (ptrdiff_t j = 0; j < columns; j++) middle[j] = mean[j / beside];
     TP_PARALLEL(s->threads, s->threads, begin, end, {
         for (ptrdiff_t part = begin; part < end; part++) {
-            const ptrdiff_t first = rows * part / s->threads, from = first * channels;
-            double *sum = s->workspace + 2 * part * channels;
-            for (ptrdiff_t c = 0; c < 2 * channels; c++) sum[c] = 0;
-            OF(rows_sums)(g + from, x + from, mean, rows * (part + 1) / s->threads - first, channels, sum,
-                          sum + channels);
+            const ptrdiff_t first = lines * part / s->threads, from = first * columns;
+            double *sum = s->workspace + 2 * part * columns;
+            for (ptrdiff_t c = 0; c < 2 * columns; c++) sum[c] = 0;
+            OF(rows_sums)(g + from, x + from, middle, lines * (part + 1) / s->threads - first, columns, piece, sum,
+                          sum + columns);
         }
     });
-    double *sum = s->workspace;
-    for (ptrdiff_t i = 0; i < 2 * channels; i++)
-        for (int part = 1; part < s->threads; part++) sum[i] += sum[2 * part * channels + i];
-    T *a = (T *)(s->workspace + 2 * s->threads * channels), *b = a + channels, *d = b + channels;
     for (ptrdiff_t c = 0; c < channels; c++) {
-        const OF(line) l = OF(line_of)(k, c, count, sum[c], sum[channels + c]);
-        a[c] = l.a;
-        b[c] = l.b;
-        d[c] = l.c;
+        double sum = 0, product = 0;
+        for (int part = 0; part < s->threads; part++) {
+            const double *of_part = s->workspace + 2 * part * columns;
+            for (ptrdiff_t j = c * beside; j < (c + 1) * beside; j++) {
+                sum += of_part[j];
+                product += of_part[columns + j];
+            }
+        }
+        const OF(line) l = OF(line_of)(k, c, count, sum, product);
+        for (ptrdiff_t j = c * beside; j < (c + 1) * beside; j++) {
+            a[j] = l.a;
+            b[j] = l.b;
+            d[j] = l.c;
+        }
     }
-    TP_PARALLEL(rows, s->threads, begin, end, {
+    TP_PARALLEL(lines, s->threads, begin, end, {
         for (ptrdiff_t r = begin; r < end; r++) {
-            const E *p = g + r * channels, *q = x + r * channels;
-            E *to = o + r * channels;
-            INDEPENDENT for (ptrdiff_t c = 0; c < channels; c++)
-                to[c] = PUT(a[c] * IN(p[c]) + (b[c] * (IN(q[c]) - mean[c]) + d[c]));
+            const E *p = g + r * columns, *q = x + r * columns;
+            E *to = o + r * columns;
+            INDEPENDENT for (ptrdiff_t c = 0; c < columns; c++)
+                to[c] = PUT(a[c] * IN(p[c]) + (b[c] * (IN(q[c]) - middle[c]) + d[c]));
         }
     });
 }

@@ -364,6 +364,70 @@ RUNS(cast_F32_F16, narrow_run_F16, float, uint16_t)
 UNARY_LOOP(cast_F32_BF16, float, uint16_t, narrow_BF16(x))
 UNARY_LOOP(cast_BF16_F16, uint16_t, uint16_t, narrow_F16(wide_BF16(x)))
 UNARY_LOOP(cast_F16_BF16, uint16_t, uint16_t, narrow_BF16(wide_F16(x)))
+/* By way of float, as ml_dtypes converts them. */
+UNARY_LOOP(cast_F64_BF16, double, uint16_t, narrow_BF16((float)x))
+UNARY_LOOP(cast_I64_BF16, int64_t, uint16_t, narrow_BF16((float)x))
+UNARY_LOOP(cast_I32_BF16, int32_t, uint16_t, narrow_BF16((float)x))
+UNARY_LOOP(cast_U8_BF16, uint8_t, uint16_t, narrow_BF16((float)x))
+
+/* Rounded to odd, a float keeps what the rounding to half has to know of a double (Boldo and Melquiond, "Emulation of
+   FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008). */
+static inline float odd_float(double x) {
+    const float nearest = (float)x;
+    union { float f; uint32_t u; } b = {.f = nearest};
+    const uint32_t down = b.u - (fabs((double)nearest) > fabs(x));
+    const int is_exact = (double)nearest == x || x != x;
+    b.u = is_exact ? b.u : down | 1;
+    return b.f;
+}
+static void cast_F64_F16(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {
+    float block[BLOCK];
+    (void)p;
+    for (ptrdiff_t start = 0; start < n; start += BLOCK) {
+        const ptrdiff_t count = n - start < BLOCK ? n - start : BLOCK;
+        const char *from = args[0] + start * s[0];
+        if (s[0] == sizeof(double))
+            for (ptrdiff_t i = 0; i < count; i++) block[i] = odd_float(((const double *)from)[i]);
+        else
+            for (ptrdiff_t i = 0; i < count; i++) block[i] = odd_float(AT(double, from, i, s[0]));
+        store_F16(args[1] + start * s[1], s[1], block, count);
+    }
+}
+
+/* Quotients of complex numbers, in double, by the larger part of the divisor (Smith, "Algorithm 116", 1962). What is divided
+   by zero is infinite or NaN, each part for itself. */
+#define COMPLEX_DIVISION(S, T)                                                                         \
+    static void complex_div_##S(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) { \
+        (void)given;                                                                                   \
+        const T *a = (const T *)args[0], *b = (const T *)args[1];                                      \
+        const ptrdiff_t step_a = s[0] ? 2 : 0, step_b = s[1] ? 2 : 0;                                  \
+        T *o = (T *)args[2];                                                                           \
+        double x[BLOCK / 4], y[BLOCK / 4], re[BLOCK / 4], im[BLOCK / 4];                               \
+        for (ptrdiff_t start = 0; start < n; start += BLOCK / 4) {                                     \
+            const ptrdiff_t count = n - start < BLOCK / 4 ? n - start : BLOCK / 4;                     \
+            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
+                x[i] = a[(start + i) * step_a];                                                        \
+                y[i] = a[(start + i) * step_a + 1];                                                    \
+                re[i] = b[(start + i) * step_b];                                                       \
+                im[i] = b[(start + i) * step_b + 1];                                                   \
+            }                                                                                          \
+            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
+                const int64_t turned = !(fabs(re[i]) >= fabs(im[i])), zero = re[i] == 0 && im[i] == 0; \
+                const double p = turned ? im[i] : re[i], q = turned ? re[i] : im[i];                   \
+                const double u = turned ? y[i] : x[i], v = turned ? x[i] : y[i];                       \
+                const double ratio = q / p, scale = zero ? (double)INFINITY : 1 / (p + q * ratio);     \
+                const double imaginary = (zero ? v : v - u * ratio) * scale;                           \
+                x[i] = (zero ? u : u + v * ratio) * scale;                                             \
+                y[i] = turned ? -imaginary : imaginary;                                                \
+            }                                                                                          \
+            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
+                o[(start + i) * 2] = (T)x[i];                                                          \
+                o[(start + i) * 2 + 1] = (T)y[i];                                                      \
+            }                                                                                          \
+        }                                                                                              \
+    }
+COMPLEX_DIVISION(F32, float)
+COMPLEX_DIVISION(F64, double)
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 
@@ -389,12 +453,12 @@ UNARY_LOOP(cast_F16_BF16, uint16_t, uint16_t, narrow_BF16(wide_F16(x)))
                 [TP_I32] = cast_##S##_I32, [TP_I16] = cast_##S##_I16, [TP_I8] = cast_##S##_I8,         \
                 [TP_U8] = cast_##S##_U8, [TP_BOOL] = cast_##S##_BOOL CAST_MORE_##S}
 #define CAST_MORE_F32 , [TP_F16] = cast_F32_F16, [TP_BF16] = cast_F32_BF16
-#define CAST_MORE_F64
-#define CAST_MORE_I64
-#define CAST_MORE_I32
+#define CAST_MORE_F64 , [TP_F16] = cast_F64_F16, [TP_BF16] = cast_F64_BF16
+#define CAST_MORE_I64 , [TP_BF16] = cast_I64_BF16
+#define CAST_MORE_I32 , [TP_BF16] = cast_I32_BF16
 #define CAST_MORE_I16
 #define CAST_MORE_I8
-#define CAST_MORE_U8
+#define CAST_MORE_U8 , [TP_BF16] = cast_U8_BF16
 #define CAST_MORE_F16 , [TP_BF16] = cast_F16_BF16
 #define CAST_MORE_BF16 , [TP_F16] = cast_BF16_F16
 
@@ -443,11 +507,12 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(threshold, FLOATING(threshold)),
     },
     .choose = {BY_SIZE(choose)},
+    .complex_div = {complex_div_F32, complex_div_F64},
     .cast = {
         CAST_ROW(F32), CAST_ROW(F64), CAST_ROW(I64), CAST_ROW(I32), CAST_ROW(I16), CAST_ROW(I8),
         CAST_ROW(U8), CAST_ROW(F16), CAST_ROW(BF16),
         [TP_BOOL] = {[TP_F32] = cast_BOOL_F32, [TP_F64] = cast_BOOL_F64, [TP_I64] = cast_BOOL_I64,
-                     [TP_I32] = cast_BOOL_I32},
+                     [TP_I32] = cast_BOOL_I32, [TP_BF16] = cast_U8_BF16},
     },
 };
 

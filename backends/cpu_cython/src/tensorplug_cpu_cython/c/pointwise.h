@@ -39,6 +39,7 @@ typedef struct {
     tp_loop unary[TP_UNARY_OPS][TP_TYPES];
     tp_loop choose[TP_TYPES];              /* condition, input, other */
     tp_loop cast[TP_TYPES][TP_TYPES];      /* from, to */
+    tp_loop complex_div[2];                /* of float and double, behind each other or one again and again */
 } tp_pointwise;
 
 TP_DECLARE(const tp_pointwise, tp_pointwise_table);

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorplug.plugin import KernelTable
 
-from .. import reductions
+from .. import cumulative, reductions
 from .._dtypes import COMPLEX, FLOATS, NUMBERED
 from ..below import below
 
@@ -29,6 +29,7 @@ def build(table: KernelTable) -> None:
             dtypes += COMPLEX  # part by part
         kernel = reductions.Reduction(kind, below(op), is_mean)
         table.add(op, kernel.call, dtypes=dtypes)
+    table.add("prod", cumulative.complex_prod, dtypes=COMPLEX)
     dtypes = [NUMBERED[number] for number in reductions.index_types()]
     for kind, op in enumerate(("argmax", "argmin")):
         table.add(op, reductions.ArgExtreme(kind, below(op)).call, dtypes=dtypes)

@@ -9,6 +9,7 @@ from tensorplug.plugin import KernelTable
 from .. import special
 from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
 from ..below import below
+from ..halves import add_floats
 from ..pointwise_fused import Fused
 
 #: What they are called in SciPy.
@@ -30,7 +31,7 @@ def build(table: KernelTable) -> None:
     for op, name in _OF_ONE.items():
         table.add(op, special.Function(name).of_one, dtypes=SINGLE_AND_DOUBLE)
     for op, name in _OF_TWO.items():
-        table.add(op, special.Function(name).of_two, dtypes=SINGLE_AND_DOUBLE)
+        add_floats(table, op, special.Function(name).of_two)
     # Of double the errors of its powers would be larger than SciPy's.
     table.add("special_zeta", special.Function("zeta").of_two, dtypes=SINGLE_AND_DOUBLE[:1])
     functions = {name: special.Function(own).of_one for name, own in _BESSEL.items()}
