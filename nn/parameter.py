@@ -174,6 +174,11 @@ class UninitializedTensor:
         index: Device = cast(Any, self)._place
         return index
 
+    @property
+    def is_meta(self) -> bool:
+        """Whether it will be made without memory."""
+        return self.device.type == "meta"
+
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         """Raise ValueError, where no op would."""
         cast(Any, self)._key.runtime.refuse()

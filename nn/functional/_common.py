@@ -71,8 +71,16 @@ def check_room(sizes: Collection[int], name: str) -> None:
         )
 
 
-def batched(input: Any, count: int, name: str) -> tuple[Any, bool]:
-    """Return the input as (N, C, *spatial), and whether a batch dimension had to be added."""
+_WRONG_RANK = (
+    "Expected {least}D (unbatched) or {most}D (batched) input to {name}, but got input of size: {size}"
+)
+
+
+def batched(input: Any, count: int, name: str, words: str = _WRONG_RANK) -> tuple[Any, bool]:
+    """Return the input as (N, C, *spatial), and whether a batch dimension had to be added.
+
+    Of other ranks it is refused, in these words.
+    """
     tensor(input, name)
     ndim = len(input._shape)
     if ndim == count + 2:
@@ -80,17 +88,20 @@ def batched(input: Any, count: int, name: str) -> tuple[Any, bool]:
     if ndim == count + 1:
         return input.unsqueeze(0), True
     raise RuntimeError(
-        f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {name}, but got input of "
-        f"size: {list(input._shape)}"
+        words.format(
+            name=name, least=count + 1, most=count + 2, rank=ndim, size=list(input._shape)
+        )
     )
 
 
-def batched_channels(input: Any, count: int, name: str) -> tuple[Any, bool]:
+def batched_channels(
+    input: Any, count: int, name: str, words: str = _WRONG_RANK
+) -> tuple[Any, bool]:
     """Return what :func:`batched` does, where channels are independent and there may be none.
 
     A batch may be empty, channels may not: those of an unbatched input without channels are the batch.
     """
-    x, added = batched(input, count, name)
+    x, added = batched(input, count, name, words)
     return (input.unsqueeze(1) if added and not input._shape[0] else x), added
 
 

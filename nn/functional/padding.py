@@ -49,6 +49,10 @@ def _canonical_pad(
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     count = len(sizes) // 2
     if count not in (1, 2, 3) or len(shape) - count not in (1, 2):
+        if mode != "circular":
+            raise NotImplementedError(
+                f"Padding size {len(sizes)} is not supported for {len(shape)}D input tensor."
+            )
         raise NotImplementedError(
             "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, got "
             f"{count} padded dimensions of an input of {len(shape)}"

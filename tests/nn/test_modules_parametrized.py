@@ -148,6 +148,15 @@ def test_what_can_be_asked_of_an_uninitialized_parameter():
     assert nn.UninitializedParameter(device="meta").device == tp.device("meta")
 
 
+@pytest.mark.parametrize("name", [name for name in dir(nn) if name.startswith("Lazy")])
+def test_lazy_modules_are_made_where_a_context_says(name):
+    arguments = {"Linear": (2,), "Conv": (2, 3)}
+    with tp.device("meta"):
+        module = lazy(name, *next((args for kind, args in arguments.items() if kind in name), ()))
+    made = [*module.parameters(), *module.buffers()]
+    assert all(tensor.is_meta and tensor.device.type == "meta" for tensor in made)
+
+
 def test_lazy_module_moves():
     module = lazy("LazyBatchNorm1d").to(tp.float64).to("meta")
     assert {(p.dtype, str(p.device)) for p in (*module.parameters(), module.running_mean)} == {

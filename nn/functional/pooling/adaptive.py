@@ -32,6 +32,13 @@ __all__ = [
 
 Sizes = int | Sequence[int | None]
 
+# What torch says of inputs of another rank.
+_WRONG_RANK = "{name}(): Expected {least}D or {most}D tensor, but got: {size}"
+_WRONG_RANK_1D = (
+    "Expected {least} to {most} dimensions, but got {rank}-dimensional tensor for argument #1 'self' "
+    "(while checking arguments for {name})"
+)
+
 
 def _output_size(output_size: Any, size: Shape, name: str) -> Shape:
     """Return one size per dimension; None stands for the input's."""
@@ -56,12 +63,13 @@ def _output_size(output_size: Any, size: Shape, name: str) -> Shape:
 def _prepare(
     count: int, input: Any, output_size: Any, name: str, no_channels: bool = False
 ) -> tuple[Any, bool, Shape]:
-    if isinstance(input, TensorBase) and len(input._shape) <= count:
+    several = count > 1 and isinstance(output_size, (tuple, list))
+    if several and isinstance(input, TensorBase) and len(input._shape) <= count:
         raise ValueError(
             f"{name}(): Input dimension should be at least {count + 1}, got {len(input._shape)}"
         )
     x: Any
-    x, added = batched_channels(input, count, name)
+    x, added = batched_channels(input, count, name, _WRONG_RANK if count > 1 else _WRONG_RANK_1D)
     if x._key.dtype.category < FLOATING:
         raise NotImplementedError(
             f"{name}(): not implemented for {x.dtype.name}; convert the input to floating point"

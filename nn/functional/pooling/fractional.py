@@ -38,7 +38,8 @@ def _rule(count: int, *, both: bool) -> Callable[..., Any]:
         return_indices: bool = False,
         _random_samples: Any = None,
     ) -> Any:
-        x, added = batched_channels(input, count, name)
+        words = "{name}(): Expected {least}D or {most}D tensor, but got: {size}"
+        x, added = batched_channels(input, count, name, words)
         if 0 in x._shape[1:]:
             raise RuntimeError(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "

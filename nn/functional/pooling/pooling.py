@@ -37,6 +37,21 @@ Ints = int | Sequence[int]
 
 _avg_pool: Any = ops.avg_pool
 
+# What torch says of inputs of another rank.
+_BETWEEN = (
+    "Expected {least} to {most} dimensions, but got {rank}-dimensional tensor for argument #1 'self' "
+    "(while checking arguments for {name})"
+)
+_BATCH_MODE = (
+    "Expected {least}D or {most}D (batch mode) tensor with optional 0 dim batch size for input, but "
+    "got:{size}"
+)
+_NON_EMPTY = (
+    "{name}(): non-empty {least}D or {most}D (batch mode) tensor expected for input, but got: {size}"
+)
+_MAX_WORDS = {1: "max_pool1d: " + _BATCH_MODE, 2: _NON_EMPTY, 3: _NON_EMPTY}
+_AVG_WORDS = {1: _BETWEEN, 2: _BATCH_MODE, 3: _NON_EMPTY}
+
 
 def _windows(
     count: int, name: str, kernel_size: Ints, stride: Ints | None, padding: Ints
@@ -102,7 +117,7 @@ def _max_pool_rule(count: int, name: str, *, both: bool) -> Callable[..., Any]:
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
-        x, added = batched(input, count, name)
+        x, added = batched(input, count, name, _MAX_WORDS[count])
         kernel, steps, around = _windows(count, name, kernel_size, stride, padding)
         spread = per_dimension(dilation, count, name, "dilation", 1)
         where = ops.pooled_size(x._shape[2:], kernel, steps, around, spread, ceil_mode)
@@ -289,7 +304,7 @@ def _avg_pool_rule(count: int) -> Callable[..., Any]:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Any:
-        x, added = batched(input, count, name)
+        x, added = batched(input, count, name, _AVG_WORDS[count])
         kernel, steps, around = _windows(count, name, kernel_size, stride, padding)
         where = ops.pooled_size(x._shape[2:], kernel, steps, around, (1,) * count, ceil_mode)
         _check(name, x, kernel, around, where)
@@ -381,7 +396,7 @@ def _lp_pool_rule(count: int) -> Callable[..., Any]:
         stride: Ints | None = None,
         ceil_mode: bool = False,
     ) -> Any:
-        x, added = batched(input, count, name)
+        x, added = batched(input, count, name, _AVG_WORDS[count])
         kernel, steps, around = _windows(count, name, kernel_size, stride, 0)
         where = ops.pooled_size(x._shape[2:], kernel, steps, around, (1,) * count, ceil_mode)
         _check(name, x, kernel, around, where)
