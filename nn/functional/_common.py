@@ -71,9 +71,7 @@ def check_room(sizes: Collection[int], name: str) -> None:
         )
 
 
-_WRONG_RANK = (
-    "Expected {least}D (unbatched) or {most}D (batched) input to {name}, but got input of size: {size}"
-)
+_WRONG_RANK = "Expected {least}D (unbatched) or {most}D (batched) input to {name}, but got input of size: {size}"
 
 
 def batched(input: Any, count: int, name: str, words: str = _WRONG_RANK) -> tuple[Any, bool]:
@@ -88,9 +86,7 @@ def batched(input: Any, count: int, name: str, words: str = _WRONG_RANK) -> tupl
     if ndim == count + 1:
         return input.unsqueeze(0), True
     raise RuntimeError(
-        words.format(
-            name=name, least=count + 1, most=count + 2, rank=ndim, size=list(input._shape)
-        )
+        words.format(name=name, least=count + 1, most=count + 2, rank=ndim, size=list(input._shape))
     )
 
 

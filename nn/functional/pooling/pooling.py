@@ -46,9 +46,7 @@ _BATCH_MODE = (
     "Expected {least}D or {most}D (batch mode) tensor with optional 0 dim batch size for input, but "
     "got:{size}"
 )
-_NON_EMPTY = (
-    "{name}(): non-empty {least}D or {most}D (batch mode) tensor expected for input, but got: {size}"
-)
+_NON_EMPTY = "{name}(): non-empty {least}D or {most}D (batch mode) tensor expected for input, but got: {size}"
 _MAX_WORDS = {1: "max_pool1d: " + _BATCH_MODE, 2: _NON_EMPTY, 3: _NON_EMPTY}
 _AVG_WORDS = {1: _BETWEEN, 2: _BATCH_MODE, 3: _NON_EMPTY}
 
