@@ -71,7 +71,10 @@ def check_room(sizes: Collection[int], name: str) -> None:
         )
 
 
-_WRONG_RANK = "Expected {least}D (unbatched) or {most}D (batched) input to {name}, but got input of size: {size}"
+_WRONG_RANK = (
+    "Expected {least}D (unbatched) or {most}D (batched) input to {name}, but got input of "
+    "size: {size}"
+)
 
 
 def batched(input: Any, count: int, name: str, words: str = _WRONG_RANK) -> tuple[Any, bool]:
