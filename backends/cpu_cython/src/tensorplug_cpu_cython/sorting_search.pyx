@@ -88,6 +88,15 @@ cdef enum:
     FEW_CELLS = 16
 
 
+cdef bint ascend(const floating *edges, Py_ssize_t size) noexcept nogil:
+    """Return whether no edge is below the one before it."""
+    cdef Py_ssize_t i
+    cdef bint found = True
+    for i in range(size):
+        found &= edges[i] <= edges[i + 1]
+    return found
+
+
 cdef bint are_even(const floating *edges, Py_ssize_t size) noexcept nogil:
     """Return whether edges are about where equal cells have them."""
     cdef Py_ssize_t i
@@ -104,11 +113,12 @@ cdef void find_cells(
     """Go on to one more coordinate: -1 is outside; the last bin is closed."""
     cdef Py_ssize_t i, at, j
     cdef floating value
-    cdef bint even = size > FEW_CELLS and are_even(edges, size)
+    cdef bint few = size <= FEW_CELLS and ascend(edges, size)
+    cdef bint even = size > FEW_CELLS and are_even(edges, size) and ascend(edges, size)
     cdef double scale = size / (<double> edges[size] - edges[0]) if even else 0
     for i in range(count):
         value = (<const floating *> (points + i * step))[0]
-        if size <= FEW_CELLS:  # without branches, which are foreseen as often as not
+        if few:  # without branches, which are foreseen as often as not
             at = -(value == edges[size])
             for j in range(size + 1):
                 at += edges[j] <= value
