@@ -65,6 +65,15 @@ def memory_of(
     return owner, owner.ravel(order="K").view(np.uint8).data, offset, steps
 
 
+def place_of(tensor: Any) -> tuple[Any, Any]:
+    """Return what tensors over the same memory have in common, whatever their dtypes, while the other is alive."""
+    if _is_elsewhere(tensor):
+        whole = tensor.untyped_storage()
+        return (str(tensor.device), whole.data_ptr()), whole
+    owner = _owner(host_array(tensor))
+    return id(owner), owner
+
+
 def _is_elsewhere(tensor: Any) -> bool:
     """Return whether a tensor shows memory of a device on which tensors share memory."""
     key = tensor._key

@@ -120,6 +120,7 @@ class _Pickler(pickle._Pickler):
         self._whole: tuple[None, ...] = (None,) if is_legacy else ()
         self._keys: dict[tuple[int, str], str] = {}
         self._owners: list[Any] = []  # kept alive, for their ids are keys
+        self._types: dict[Any, DType] = {}
         self._copies: dict[Any, Any] = {}  # of memories of devices
 
     def persistent_id(self, obj: Any) -> Any:
@@ -128,6 +129,8 @@ class _Pickler(pickle._Pickler):
             elements = untyped._elements
             if isinstance(obj, TypedStorage) and elements.dtype is not obj.dtype:
                 elements = untyped._tensor(obj.dtype)
+            if isinstance(obj, TypedStorage):
+                self._check_type(elements, obj.dtype)
             owner, memory, _, _ = host_memory.memory_of(elements, self._copies)
             dtype = obj.dtype if isinstance(obj, TypedStorage) else None
             return self._storage(owner, memory, dtype, str(obj.device)).identity
@@ -174,8 +177,11 @@ class _Pickler(pickle._Pickler):
                 return REBUILD_PARAMETER_WITH_STATE, (*parts, dict(attributes))
             return REBUILD_PARAMETER, parts
         make, arguments = self._rebuilding(tensor, hooks)
-        if attributes:
-            return REBUILD_WITH_ATTRIBUTES, (make, TENSOR, arguments, dict(attributes))
+        kind = type(tensor)
+        own = not kind.__module__.startswith("tensorplug.")
+        if attributes or own:
+            known = kind if own else TENSOR
+            return REBUILD_WITH_ATTRIBUTES, (make, known, arguments, dict(attributes))
         return make, arguments
 
     def _rebuilding(self, tensor: Any, hooks: Any) -> Any:
@@ -185,12 +191,26 @@ class _Pickler(pickle._Pickler):
         shape = tuple(tensor.shape)
         if tensor.is_meta:
             return REBUILD_META, (tensor.dtype, shape, tensor.stride(), tensor.requires_grad)
+        self._check_type(tensor, tensor.dtype)
         owner, memory, offset, strides = host_memory.memory_of(tensor, self._copies)
         storage = self._storage(owner, memory, tensor.dtype, str(tensor.device))
         shown = (storage, offset, shape, strides, tensor.requires_grad, hooks)
         if tensor.dtype in STORAGE_OF:
             return REBUILD_TENSOR, shown
         return REBUILD_BYTES, (*shown, tensor.dtype, {})
+
+    def _check_type(self, elements: Any, dtype: DType) -> None:
+        """Refuse memory that is shown as numbers of two kinds: read again, it would be two."""
+        if not elements.numel():
+            return
+        place, owner = host_memory.place_of(elements)
+        self._owners.append(owner)
+        known = self._types.setdefault(place, dtype)
+        if known is not dtype:
+            raise RuntimeError(
+                "save(): Cannot save multiple tensors or storages that view the same data as different "
+                f"types, {known.name} and {dtype.name}; save one of them, and view it again when it is read"
+            )
 
     def _storage(self, owner: Any, memory: Any, dtype: DType | None, location: str) -> _Storage:
         identity = (id(owner), location)

@@ -245,6 +245,7 @@ _BUILTINS: dict[str, Any] = {
 }
 
 _KNOWN: dict[tuple[str, str], Any] = {
+    ("torch._utils", "_rebuild_tensor"): _Known(_rebuild),
     ("torch._utils", "_rebuild_tensor_v2"): _Known(_rebuild),
     ("torch._utils", "_rebuild_tensor_v3"): _Known(_rebuild_bytes),
     ("torch._utils", "_rebuild_meta_tensor_no_storage"): _Known(_rebuild_meta),

@@ -1,0 +1,85 @@
+"""What a file keeps of a tensor beside its numbers: its class; and memory that is shown as two types."""
+
+import io
+import pickle
+
+import pytest
+
+import tensorplug as tp
+
+
+class Measured(tp.Tensor):
+    """A tensor of somebody's own."""
+
+
+def written(obj, is_zip):
+    file = io.BytesIO()
+    tp.save(obj, file, _use_new_zipfile_serialization=is_zip)
+    file.seek(0)
+    return file
+
+
+FORMATS = pytest.mark.parametrize("is_zip", [True, False])
+
+
+@FORMATS
+@pytest.mark.parametrize("attributes", [{}, {"unit": "m"}])
+@pytest.mark.parametrize("dtype", [tp.float32, tp.int64, tp.uint16, tp.complex64])
+def test_a_class_is_kept(dtype, attributes, is_zip):
+    tensor = tp.arange(4).to(dtype).as_subclass(Measured)
+    vars(tensor).update(attributes)
+    file = written({"a": tensor, "b": [tensor]}, is_zip)
+    with tp.serialization.safe_globals([Measured]):
+        read = tp.load(file)
+    assert type(read["a"]) is Measured
+    assert read["a"].dtype is dtype
+    assert vars(read["a"]) == attributes
+    assert read["a"].tolist() == tensor.tolist()
+    assert read["b"][0] is read["a"]
+
+
+@FORMATS
+def test_a_class_that_is_not_trusted_is_refused(is_zip):
+    file = written(tp.ones(2).as_subclass(Measured), is_zip)
+    with pytest.raises(pickle.UnpicklingError, match="Measured, which is not on the list"):
+        tp.load(file)
+
+
+@FORMATS
+def test_parameters_and_buffers_are_read_as_before(is_zip):
+    parameter = tp.nn.Parameter(tp.ones(2))
+    parameter.note = "a"
+    read = tp.load(written([parameter, tp.nn.Buffer(tp.ones(2))], is_zip))
+    assert type(read[0]) is tp.nn.Parameter
+    assert read[0].note == "a"
+    assert read[1].tolist() == [1, 1]
+
+
+PAIRS = {
+    "a part of complex numbers": lambda x: (x, x.imag),
+    "parts before the whole": lambda x: (x.real, x),
+    "a view of other bits": lambda x: (x.real, x.real.contiguous().view(tp.int32), x),
+    "a view of the same bits": lambda x: (x.abs(), x.abs(), x, tp.view_as_real(x)),
+    "integers": lambda x: [y := tp.arange(4), y.view(tp.uint8)],
+    "storages": lambda x: [
+        y := tp.ones(4),
+        tp.TypedStorage(wrap_storage=y.untyped_storage(), dtype=tp.uint8),
+    ],
+}
+
+
+@FORMATS
+@pytest.mark.parametrize("pair", PAIRS)
+def test_memory_of_two_types_is_refused(pair, is_zip):
+    with pytest.raises(RuntimeError, match="view the same data as different types"):
+        written(PAIRS[pair](tp.randn(4, dtype=tp.complex64)), is_zip)
+
+
+@FORMATS
+def test_memory_of_one_type_is_shared(is_zip):
+    x = tp.randn(4, dtype=tp.complex64)
+    read = tp.load(written([x, x[1:], x.untyped_storage(), x.real.clone()], is_zip))
+    read[0].zero_()
+    assert read[1].abs().sum() == 0
+    assert read[3].abs().sum() > 0
+    tp.load(written([tp.ones(0), tp.ones(0).view(tp.int32)], is_zip))  # nothing is shown
