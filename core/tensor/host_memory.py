@@ -66,7 +66,7 @@ def memory_of(
 
 
 def place_of(tensor: Any) -> tuple[Any, Any]:
-    """Return what tensors over the same memory have in common, whatever their dtypes, while the other is alive."""
+    """Return what all tensors over the same memory have in common, and what keeps it so."""
     if _is_elsewhere(tensor):
         whole = tensor.untyped_storage()
         return (str(tensor.device), whole.data_ptr()), whole
