@@ -33,18 +33,17 @@ class _Owned(Tensor):
         return owned
 
 
-class _ParameterType(type):
-    """Has tensors of classes of their own be parameters: no other class is put over them."""
+class _OwnedType(type):
+    """Has tensors of classes of their own be parameters or buffers: no other class is put over them."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return super().__instancecheck__(instance) or (
-            cls is Parameter
-            and isinstance(instance, Tensor)
-            and instance.__dict__.get("_is_param", False)
-        )
+        if super().__instancecheck__(instance):
+            return True
+        mark = _MARKS.get(cls)
+        return bool(mark and isinstance(instance, Tensor) and instance.__dict__.get(mark))
 
 
-class Parameter(_Owned, metaclass=_ParameterType):
+class Parameter(_Owned, metaclass=_OwnedType):
     """A tensor that a module registers as its parameter when it is assigned as an attribute.
 
     Parameters
@@ -103,7 +102,7 @@ class Parameter(_Owned, metaclass=_ParameterType):
         return _rebuild_parameter, (type(self), self.detach(), self.requires_grad, attributes)
 
 
-class Buffer(_Owned):
+class Buffer(_Owned, metaclass=_OwnedType):
     """A tensor that a module registers as a buffer when it is assigned as an attribute.
 
     Parameters
@@ -127,12 +126,21 @@ class Buffer(_Owned):
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
         """Make a buffer over the memory of `data`."""
-        buffer = cls._over(data, False)
+        buffer: Any
+        if isinstance(data, Tensor) and type(data) is not Tensor and not isinstance(data, _Owned):
+            buffer = data.detach()
+            buffer.__dict__["_is_buffer"] = True
+        else:
+            buffer = cls._over(data, False)
         buffer.persistent = persistent
         return buffer
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuild_parameter, (type(self), self.detach(), False, self.__dict__ or None)
+
+
+#: What instances of other classes have that are parameters, or buffers.
+_MARKS: dict[type, str] = {Parameter: "_is_param", Buffer: "_is_buffer"}
 
 
 class _NoShapeError(RuntimeError, ValueError):

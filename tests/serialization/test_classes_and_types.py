@@ -83,3 +83,20 @@ def test_memory_of_one_type_is_shared(is_zip):
     assert read[1].abs().sum() == 0
     assert read[3].abs().sum() > 0
     tp.load(written([tp.ones(0), tp.ones(0).view(tp.int32)], is_zip))  # nothing is shown
+
+
+@FORMATS
+@pytest.mark.parametrize("persistent", [True, False])
+def test_parameters_and_buffers_of_such_a_class(persistent, is_zip):
+    module = tp.nn.Module()
+    module.weight = tp.nn.Parameter(tp.ones(2).as_subclass(Measured))
+    module.mean = tp.nn.Buffer(tp.zeros(2).as_subclass(Measured), persistent=persistent)
+    for table in (module._parameters, module._buffers):
+        (tensor,) = table.values()
+        assert type(tensor) is Measured
+    assert isinstance(module.mean, tp.nn.Buffer)
+    assert not isinstance(module.mean, tp.nn.Parameter)
+    assert sorted(module.state_dict()) == ["mean", "weight"][not persistent :]
+    with tp.serialization.safe_globals([Measured]):
+        read = tp.load(written(dict(module.state_dict()), is_zip))
+    assert {type(tensor) for tensor in read.values()} == {Measured}
