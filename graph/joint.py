@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tensorplug.autograd import grad
-from tensorplug.autograd.grad_mode import enable_grad
+from tensorplug.autograd.grad_mode import enable_grad, no_grad
 from tensorplug.core.device.generator import fork_rng
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.op_registry import handle
@@ -179,7 +179,8 @@ def _captured(
             for node in graph.nodes:
                 if _drops(node):
                     given = map_values(node.args, values.__getitem__)
-                    values[node.output] = ops.dropout(*given[:2])[0]
+                    with enable_grad() if node.records else no_grad():
+                        values[node.output] = ops.dropout(*given[:2])[0]
                 elif node.outputs:
                     values.run(node)
                 else:  # which checks data

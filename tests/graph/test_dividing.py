@@ -78,6 +78,7 @@ class Side:
         size = (3, 4) if seed in (5, 11) else (4, 4)
         x, y = (tp.tensor(generator.normal(size=size).astype("float32")) for _ in range(2))
         x.requires_grad_()
+        tp.manual_seed(seed)
         self.program.layer.zero_grad()
         printed = io.StringIO()
         shown = []
@@ -381,7 +382,7 @@ class Writer:
         return self.random.choice([
             f"{a} * {b}", f"{a} + {b} * 0.5", f"({a} - {b}).sigmoid()", f"{a}.exp() / (1 + {b}.exp())",
             f"tp.maximum({a}, {b})", f"{a} @ w", f"{a} * scale", f"{a}.softmax(-1)", f"self.layer({a})",
-            f"tp.nn.functional.relu({a}) + {b}", f"{a}.t().t()",
+            f"tp.nn.functional.relu({a}) + {b}", f"{a}.t().t()", f"tp.nn.functional.dropout({a}, 0.3)",
         ])  # fmt: skip
 
     def breaking(self, known):

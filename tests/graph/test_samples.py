@@ -158,3 +158,50 @@ def test_compiled_samples(part):
     assert compared > 800
     assert differentiated > 200
     assert by_graph > 0.5 * compared
+
+
+# --- not all of it recorded ---------------------------------------------------------------------------
+
+
+def partly_recorded(op):
+    def program(args, kwargs):
+        twice = [t * 2 for t in cases.tensors_in((args, kwargs)) if t.requires_grad]
+        with tp.no_grad():
+            apart = op.call(*args, **kwargs)
+            more = [t * 3 for t in twice]
+        return apart, twice, more
+
+    return program
+
+
+@pytest.mark.parametrize("part", range(PARTS if FUZZ else 2))
+def test_samples_that_are_not_recorded_among_what_is(part):
+    count = by_graph = 0
+    for record in [record for record in RECORDS if record.gradient][part::PARTS]:
+        program = partly_recorded(get_op(record.op))
+        for sample in cases.samples_of(record, "cpu", tp.float32)[:2]:
+            compiled = tp.compile(program)
+            for _ in range(3):
+                given, again = leaves_of(sample, True), leaves_of(sample, True)
+                tp.manual_seed(1)
+                try:
+                    wanted = program(*given)
+                except (RuntimeError, ValueError):
+                    break
+                tp.manual_seed(1)
+                made = compiled(list(again[0]), dict(again[1]))
+                same(wanted, made)
+                shown = [
+                    [t.requires_grad for t in cases.tensors_in(results)]
+                    for results in (wanted, made)
+                ]
+                assert shown[0] == shown[1], (record.op, sample)
+                slopes, found = gradients(wanted, given), gradients(made, again)
+                assert (slopes is None) == (found is None)
+                if slopes is not None:
+                    assert [g is None for g in slopes] == [g is None for g in found]
+                    same(*([g for g in each if g is not None] for each in (slopes, found)))
+                count += 1
+            by_graph += compiled.explain().calls
+    assert count > 100
+    assert by_graph > 0.4 * count
