@@ -11,6 +11,7 @@ import pytest
 import tensorplug as tp
 from tensorplug.core.dispatch.op_registry import get_op
 from tensorplug.graph import Uncapturable, capture
+from tensorplug.nn import functional as F
 from tensorplug.testing import cases, making
 from tensorplug.testing.records import all_records
 
@@ -205,3 +206,42 @@ def test_samples_that_are_not_recorded_among_what_is(part):
             by_graph += compiled.explain().calls
     assert count > 100
     assert by_graph > 0.4 * count
+
+
+DRAWING = {
+    **{
+        name: lambda x, name=name: getattr(F, name)(x[0] if "1d" in name else x, 0.5, True)
+        for name in (
+            "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout",
+        )
+    },
+    "rrelu": lambda x: F.rrelu(x, training=True),
+    "attention": lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.5),
+    "gumbel_softmax": lambda x: F.gumbel_softmax(x, hard=True),
+    "bernoulli": lambda x: tp.bernoulli(x.sigmoid()),
+    "normal": lambda x: tp.normal(x, 1.0),
+    "rand_like": lambda x: tp.rand_like(x) * x,
+    "fractional_max_pool2d": lambda x: F.fractional_max_pool2d(x, 2, 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("draw", DRAWING.values(), ids=DRAWING)
+@pytest.mark.parametrize("inside", [tp.no_grad, tp.enable_grad])
+def test_what_draws_is_recorded_or_not(draw, inside):
+    def program(x):
+        twice = x.relu() * 2
+        with inside():
+            apart = draw(twice)
+        return apart, twice
+
+    compiled = tp.compile(program)
+    for number in range(3):
+        given, again = (tp.randn(4, 3, 5, 5, requires_grad=True) for _ in range(2))
+        again.data.copy_(given)
+        tp.manual_seed(number)
+        wanted = program(given)
+        tp.manual_seed(number)
+        made = compiled(again)
+        same(wanted, made)
+        assert [t.requires_grad for t in made] == [t.requires_grad for t in wanted]
+        same(gradients(wanted, [given]), gradients(made, [again]))
