@@ -25,6 +25,7 @@ COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "24"))
 HEAD = """\
 import contextlib
 import tensorplug as tp
+from tensorplug.nn import functional as F
 log = []
 class Program(tp.nn.Module):
     def __init__(self, layer):
@@ -382,7 +383,12 @@ class Writer:
         return self.random.choice([
             f"{a} * {b}", f"{a} + {b} * 0.5", f"({a} - {b}).sigmoid()", f"{a}.exp() / (1 + {b}.exp())",
             f"tp.maximum({a}, {b})", f"{a} @ w", f"{a} * scale", f"{a}.softmax(-1)", f"self.layer({a})",
-            f"tp.nn.functional.relu({a}) + {b}", f"{a}.t().t()", f"tp.nn.functional.dropout({a}, 0.3)",
+            f"F.relu({a}) + {b}", f"{a}.t().t()", f"F.dropout({a}, 0.3)", f"{a}.detach() * {b}",
+            f"tp.cat([{a}, {b}])[:{a}.shape[0]]", f"{a}.max(1, keepdim=True).values + {b}",
+            f"{a}.double().sum(0).float() * {b}", f"tp.where({a} > 0, {a}, {b})", f"{a}.cumsum(0)",
+            f"{a}.sort(1).values", f"tp.complex({a}, {b}).conj().imag", f"F.layer_norm({a}, (4,))",
+            f"tp.view_as_real(tp.complex({a}, {b}).conj()).sum(-1)", f"{a}.roll(1, 0)",
+            f"{a}.expand(2, *{a}.shape).sum(0)", f"{a}[{b}.argmax(1) % {a}.shape[0]]", f"{a}.half().float()",
         ])  # fmt: skip
 
     def breaking(self, known):
@@ -441,7 +447,10 @@ class Writer:
             return lines
         known |= inside
         if kind == "with":
-            return ["with tp.no_grad():", body]
+            context = self.random.choice(
+                ["no_grad()", "no_grad()", "enable_grad()", "autocast('cpu')"]
+            )
+            return [f"with tp.{context}:", body]
         return ["try:", body, "finally:", "    log.append('done')"]
 
     def block(self, known, depth):
