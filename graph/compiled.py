@@ -240,10 +240,13 @@ class Compiled:
             self._stay_eager(key, entry)
             self._reached = watch.modules()
             self._line = self._line or recorder.line or watch.line
-            self._changing = watch
+            self._changing = watch if self._line and self._divided is None else None
         elif self._of_variables is not None and _is_little(entry.graph):
             self._enabled = False
+            self._changing = None
         else:
+            if self._of_variables is not None or key in self._unsettled:
+                self._changing = None  # nothing is to be found any more, and it keeps state alive
             self._entries.setdefault(key, []).append(entry)
             self._dynamic.add(entry.graph)
             self._read_line = recorder.read_line
