@@ -200,10 +200,10 @@ def _is_local(frame: FrameType, name: str) -> bool:
 
 
 def _imports(frame: FrameType) -> bool:
-    """Return whether a function finds and runs a module, which later calls do not do again."""
-    return (
-        frame.f_code.co_name == "_find_and_load"
-        and frame.f_globals.get("__name__") == "importlib._bootstrap"
+    """Return whether a function finds and runs a module, or a plugin, which later calls do not do again."""
+    module = frame.f_globals.get("__name__")
+    return module == f"{LIBRARY}core.plugins.discovery" or (
+        module == "importlib._bootstrap" and frame.f_code.co_name == "_find_and_load"
     )
 
 

@@ -193,12 +193,17 @@ def find_runtime(device: str) -> DeviceRuntime:
     DeviceNotAvailableError
         If no plugin serves it; the message says what to install, or what is broken and why.
     """
-    if device not in _tried:
-        load_device(device)
-    runtime = manager._runtimes.get(device)
+    runtime = known_runtime(device)
     if runtime is None:
         raise _unavailable(device)
     return runtime
+
+
+def known_runtime(device: str) -> DeviceRuntime | None:
+    """Return the runtime of a device type, loading its plugins now if need be; None if none serves it."""
+    if device not in _tried:
+        load_device(device)
+    return manager._runtimes.get(device)
 
 
 def _unavailable(device: str) -> DeviceNotAvailableError:

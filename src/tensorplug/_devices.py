@@ -146,13 +146,10 @@ class DeviceModule(types.ModuleType):
         found = creation.legacy_types(self._type).get(name)
         if found is not None:
             return found
-        try:
-            discovery.find_runtime(self._type)
+        if discovery.known_runtime(self._type) is not None:
             for part in plugins.runtime_parts(self._type):
                 if name in part.namespace:
                     return part.namespace[name]
-        except DeviceNotAvailableError:
-            pass
         found = None if name.startswith("_") else _device_members.find_member(self, name)
         if found is None:
             raise AttributeError(f"module 'tensorplug.{self._type}' has no attribute {name!r}")

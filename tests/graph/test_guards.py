@@ -936,3 +936,14 @@ def test_what_a_device_calls_is_none_of_the_programs(monkeypatch):
     found = program.explain()
     assert not found.breaks
     assert found.calls == 2
+
+
+def test_asking_for_a_device_that_is_not_there_is_no_effect():
+    def program(x):
+        known = getattr(tp.cuda, "is_current_stream_capturing", None) or tp.cuda.is_available
+        return x * 2 + 1 if not known() else x
+
+    compiled = tp.compile(program)
+    for _ in range(3):
+        alike(compiled, program)
+    assert not compiled.explain().breaks
