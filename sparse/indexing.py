@@ -261,6 +261,26 @@ def rows_numbered(count: int, beside: Any) -> Any:
     return arange(count, dtype=int64, device=beside.device)
 
 
+def _adjoint(input: Any) -> Any:
+    """Return the conjugate transpose of matrices."""
+    if input.dim() < 2:
+        raise RuntimeError(
+            "tensor.adjoint() is only supported on matrices or batches of matrices. Got "
+            f"{input.dim()}-D tensor."
+        )
+    turned = transpose(input, -2, -1)
+    return turned.conj() if input.dtype.is_complex else turned
+
+
+def _matrix_h(input: Any) -> Any:
+    """Return the conjugate transpose of a matrix."""
+    if input.dim() != 2:
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {input.dim()}-D tensor."
+        )
+    return _adjoint(input)
+
+
 def _turned(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return an in-place variant whose result may be of another shape."""
 
@@ -281,8 +301,10 @@ IN_PLACE: dict[str, Callable[..., Any]] = {
 }
 
 TABLE: dict[str, Callable[..., Any]] = {
+    "adjoint": _adjoint,
     "cat": _cat,
     "index_select": index_select,
+    "matrix_H": _matrix_h,
     "narrow": _narrow,
     "permute": permute,
     "select": select,

@@ -54,6 +54,10 @@ def matmul(input: Any, other: Any, name: str = "matmul") -> Any:
         return matmul(transpose(other, 0, 1), input, name)
     if other.dim() == 1 and not isinstance(other, SparseTensor):
         return matmul(input, other.unsqueeze(1), name).squeeze(1)
+    if input.dim() > 2 and other.dim() == 2 and not isinstance(input, SparseTensor):
+        _check_sizes(input, other, name)
+        rows = matmul(input.reshape(-1, input.shape[-1]), other, name)
+        return rows.reshape(*input.shape[:-1], rows.shape[1])
     if input.dim() != 2 or other.dim() != 2:
         raise NotImplementedError(
             f"{name}(): a sparse matrix is multiplied by a matrix or a vector, got shapes "

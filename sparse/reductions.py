@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tensorplug.core.device.dtypes import DType, int64
+from tensorplug.core.device.dtypes import DType, bool_, int64
 from tensorplug.core.ops import zeros
 from tensorplug.core.tensor.shapes import normalize_dims
 
@@ -32,6 +32,11 @@ def sum(
     dtype : dtype, optional
         Convert to it first.
 
+    Notes
+    -----
+    A sum over sparse dimensions that leaves others keeps the dtype of integers and of bool, as in
+    torch; ``x.sum(dim)`` counts in int64.
+
     Examples
     --------
     >>> import tensorplug as tp
@@ -39,6 +44,16 @@ def sum(
     >>> tp.sparse.sum(x), tp.sparse.sum(x, 1).to_dense()
     (tensor(12.), tensor([3., 9.]))
     """
+    return _sum(unique(input) if input.dtype is bool_ else input, dim, keepdim, dtype, True)
+
+
+def _sum(
+    input: Any,
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    keeps_dtype: bool = False,
+) -> Any:
     if not isinstance(input, SparseTensor):
         raise RuntimeError(f"sparse.sum(): expected a sparse tensor, got {input.layout}")
     if dtype is not None:
@@ -55,9 +70,9 @@ def sum(
     sparse = places.sparse_dim()
     inner = [d - sparse + 1 for d in dims if d >= sparse]
     values = places._stored.sum(inner, keepdim) if inner else places._stored
-    if not inner and values.dtype.category <= int64.category:
-        values = values.to(int64)
     left = [d for d in range(sparse) if d not in dims]
+    if not (inner or (left and keeps_dtype)) and values.dtype.category <= int64.category:
+        values = values.to(int64)
     shape = tuple([1 if d in dims else n for d, n in enumerate(places._shape)])
     if not keepdim:
         shape = tuple([n for d, n in enumerate(places._shape) if d not in dims])
@@ -180,4 +195,4 @@ def _shifted(values: Any, groups: Any, count: int) -> tuple[Any, Any]:
     return shifted, empty.index_add(0, groups, shifted.exp())
 
 
-TABLE: dict[str, Callable[..., Any]] = {"any": _any, "norm": _norm, "sum": sum}
+TABLE: dict[str, Callable[..., Any]] = {"any": _any, "norm": _norm, "sum": _sum}

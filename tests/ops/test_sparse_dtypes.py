@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 import tensorplug as tp
@@ -37,3 +38,61 @@ def test_as_of_dense_tensors(first_layout, second_layout, in_place):
         wanted = outcome(call, a.clone(), b, options)
         found = outcome(call, LAYOUTS[first_layout](a), LAYOUTS[second_layout](b), options)
         assert found == wanted, (call, first, second, options)
+
+
+NAMES = (
+    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64",
+    "complex128",
+)  # fmt: skip
+#: Of an array of three dimensions, two of them sparse; the last is dense.
+SUMS = [None, 0, 1, 2, -1, (0, 1), (0, 2), (1, 2), (0, 1, 2)]
+
+
+def twice(L, dtype, dense=2):
+    """A sparse tensor with three elements, two of them at one place."""
+    values = L.tensor(np.arange(1, 3 * dense + 1).reshape(3, dense)).to(getattr(L, dtype))
+    return L.sparse_coo_tensor(L.tensor([[0, 1, 0], [1, 0, 1]]), values, (2, 2, dense))
+
+
+def said(tensor):
+    return (
+        str(tensor.dtype).partition(".")[2],
+        str(tensor.layout).partition(".")[2],
+        tensor.to_dense().resolve_conj().tolist(),
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize("dtype", NAMES)
+@pytest.mark.parametrize("dim", SUMS)
+def test_sums_are_of_torchs_dtype(dim, dtype):
+    torch = pytest.importorskip("torch", reason="values are compared with torch's")
+    calls = [lambda L, x: x.sum() if dim is None else x.sum(dim)]
+    if dim in (None, 0, 1) or dtype != "bool":  # of others torch counts both elements at one place
+        calls.append(lambda L, x: L.sparse.sum(x) if dim is None else L.sparse.sum(x, dim))
+    for call in calls:
+        try:
+            wanted = said(call(torch, twice(torch, dtype)))
+        except RuntimeError:  # of narrow integers, over a dense dimension
+            continue
+        assert said(call(tp, twice(tp, dtype))) == wanted
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize("name", ["H", "mH", "mT", "adjoint", "times a batch"])
+@pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr"])
+@pytest.mark.parametrize("dtype", NAMES)
+def test_turned_and_multiplied_as_dense(dtype, layout, name):
+    if name == "times a batch" and dtype == "bool":
+        pytest.skip("bool has no sparse products")
+
+    def call(matrix):
+        if name == "times a batch":
+            return tp.ones(2, 1, 2).to(matrix.dtype) @ matrix
+        result = getattr(matrix, name)
+        return result() if callable(result) else result
+
+    matrix = tp.tensor(np.array([[0, 1, 2], [3 + 1j, 0, 0]])).to(getattr(tp, dtype))
+    found, wanted = call(getattr(matrix, layout)()), call(matrix)
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    assert found.to_dense().tolist() == wanted.tolist()
