@@ -105,5 +105,8 @@ def code_of(source: Source, free: Iterable[str], of: CodeType) -> CodeType:
 
 
 def _instructions(code: CodeType) -> tuple[Any, ...]:
-    inner = [_instructions(item) for item in code.co_consts if isinstance(item, CodeType)]
-    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, inner
+    """Return what code does, in a form that can be compared: 1, True and 1.0 are different constants."""
+    constants = [
+        _instructions(item) if isinstance(item, CodeType) else repr(item) for item in code.co_consts
+    ]
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants

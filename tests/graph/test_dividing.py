@@ -342,14 +342,19 @@ def test_a_training_step_is_graphs_but_for_backward_and_the_optimizer():
     assert any("square" in str(graph) and "linear" in str(graph) for graph in found.graphs)
 
 
-def test_a_file_that_has_changed_is_not_read(tmp_path):
-    text = "log = []\ndef f(x):\n    y = x.sin() * x\n    log.append(0)\n    return y.cos() * y\n"
+@pytest.mark.parametrize(
+    ("before", "since"), [("sin", "exp"), ("* 2", "* 3"), ("* 2", "* 2.0"), ("* 2", "* 2 * 2")]
+)
+def test_a_file_that_has_changed_is_not_read(before, since, tmp_path):
+    text = (
+        "log = []\ndef f(x):\n    y = x.sin() * x * 2\n    log.append(0)\n    return y.cos() * y\n"
+    )
     module = loaded(text, tmp_path)
-    (tmp_path / f"{module.__name__}.py").write_text(text.replace("sin", "exp"), "utf-8")
+    (tmp_path / f"{module.__name__}.py").write_text(text.replace(before, since), "utf-8")
     compiled = tp.compile(module.f)
     x = tp.randn(3)
     for _ in range(8):
-        assert tp.equal(compiled(x), (x.sin() * x).cos() * (x.sin() * x))
+        assert tp.equal(compiled(x), (x.sin() * x * 2).cos() * (x.sin() * x * 2))
     assert compiled.explain().calls == 0
 
 
