@@ -29,7 +29,7 @@ from .explanations import Break, Explanation
 from .graph import Graph
 from .guards import Watch, has_state
 from .keys import PLAIN, Unknown, call_key, described, modes, records
-from .memory import KEPT, Uncapturable, is_mirrored, memory_of, share, source_line
+from .memory import KEPT, Uncapturable, is_mirrored, is_seen_in, memory_of, source_line
 from .nodes import Value, values_in
 from .ops import Unexpected
 from .parts import Parts, children, outermost
@@ -217,9 +217,7 @@ class Compiled:
         if modes() != before:
             watch.effects.append("changes the default dtype or device, or what is recorded")
         state = watch.tensors.values()
-        if any([share(t, other) for t in tensors for other in state]) or any(
-            [is_mirrored(t, *state) for t in tensors]
-        ):
+        if any([is_seen_in(tensor, state) for tensor in tensors]):
             # Another call of the kind need not.
             self._note(Break("an argument shows memory of state", ""))
             return result

@@ -20,7 +20,7 @@ from typing import Any
 
 from tensorplug.nn import Module
 
-from .flow import Flow, goes_through
+from .flow import LOOPS, Flow, goes_through
 from .sources import Source, code_of, source_of, sources
 
 __all__ = ["divided", "written"]
@@ -37,8 +37,7 @@ _STAYS = (
     ast.Raise,
 )  # fmt: skip
 _OF_CLASSES = frozenset({"super", "__class__"})
-_LOOPS = (ast.For, ast.While)
-_BLOCKS = (ast.If, ast.With, *_LOOPS)
+_BLOCKS = (ast.If, ast.With, *LOOPS)
 _COMPUTES = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare)
 
 
@@ -85,10 +84,7 @@ def divided(
     names = [node for node in _below(tree) if isinstance(node, ast.Name)]
     if any([name.id in _BY_NAME or isinstance(name.ctx, ast.Del) for name in names]):
         return None
-    division = _Division(function, source, line, make)
-    if isinstance(owner, Module) and tree.args.args:
-        division.module = tree.args.args[0].arg
-        division.fields = _fields(owner)
+    division = _Division(function, source, line, make, owner)
     parameters = {argument.arg for argument in ast.walk(tree) if isinstance(argument, ast.arg)}
     body = division.statements(tree.body, parameters, looped=False)
     if not division.parts:
@@ -107,6 +103,7 @@ class _Division:
         source: Source,
         line: int,
         make: Callable[[FunctionType, bool], Callable[..., Any]],
+        owner: Any,
     ) -> None:
         self.of = function
         self.source = source
@@ -118,8 +115,9 @@ class _Division:
         self.globals = {n for node in nodes if isinstance(node, ast.Global) for n in node.names}
         self.parts: dict[str, Callable[..., Any]] = {}
         # The parameter that is the module, of which this is a method, and its attributes that are values.
-        self.module = ""
-        self.fields: frozenset[str] = frozenset()
+        first = source.tree.args.args[:1]
+        self.module = first[0].arg if first and isinstance(owner, Module) else ""
+        self.fields = _fields(owner) if self.module else frozenset()
 
     # --- statements ---
 
@@ -143,37 +141,32 @@ class _Division:
             moves = not here and (ends or self._moves(statement))
             if moves:
                 run.append(statement)
-            if ends or not moves:
-                put(self._moved(run, assigned, looped))
-                run = []
+            while run and (ends or not moves or statement is body[-1]):
+                count, done = self._moved(run, assigned, looped)
+                put(done)
+                run = run[count:]
             if not moves:
                 put([self._opened(statement, assigned, looped)])
-        put(self._moved(run, assigned, looped))
         return result
 
-    def _moved(self, run: list[ast.stmt], before: set[str], looped: bool) -> list[ast.stmt]:
-        """Return what calls statements as functions: as many at a time as find the values that they need."""
-        result: list[ast.stmt] = []
-        before = set(before)
-        while run:
-            count = len(run)
-            done = self._part(run, before, looped)
-            while not done and count > 1:
-                count -= 1
-                done = self._part(run[:count], before, looped)
-            done = done or [self._opened(run[0], before, looped)]
-            for statement in done:
-                before = Flow(before).after(statement)
-            result += done
-            run = run[count:]
-        return result
+    def _moved(
+        self, run: list[ast.stmt], before: set[str], looped: bool
+    ) -> tuple[int, list[ast.stmt]]:
+        """Return how many statements find the values that they need, and what calls them as a function."""
+        for count in range(len(run), 0, -1):
+            done = self._part(run[:count], before, looped)
+            if done:
+                return count, done
+        return 1, [self._opened(run[0], before, looped)]
 
     def _moves(self, statement: ast.stmt) -> bool:
         """Return whether a statement does the same in a function of its own."""
         for node in ast.walk(statement):
             if isinstance(node, _STAYS) or (isinstance(node, ast.Name) and node.id in _OF_CLASSES):
                 return False
-        return not _leaves_loop(statement) and self.globals.isdisjoint(_stored([statement]))
+        flow = Flow(())
+        flow.visit(statement)
+        return not _leaves_loop(statement) and self.globals.isdisjoint(flow.stored)
 
     def _opened(self, statement: ast.stmt, before: set[str], looped: bool) -> ast.stmt:
         """Return a statement that stays, with the blocks in it divided."""
@@ -184,10 +177,10 @@ class _Division:
         flow = Flow(before)
         flow.enter(statement)
         changed = copy.copy(statement)
-        looped = looped or isinstance(statement, _LOOPS)
-        changed.body = self.statements(statement.body, flow.assigned, looped)
-        if not isinstance(changed, ast.With) and not isinstance(statement, ast.With):
-            changed.orelse = self.statements(statement.orelse, before, looped)
+        looped = looped or isinstance(statement, LOOPS)
+        changed.body = self.statements(changed.body, flow.assigned, looped)
+        if not isinstance(changed, ast.With):
+            changed.orelse = self.statements(changed.orelse, before, looped)
         return changed
 
     def _part(self, run: list[ast.stmt], before: set[str], looped: bool) -> list[ast.stmt]:
@@ -311,16 +304,9 @@ def _read_names(nodes: Iterable[ast.AST]) -> Iterable[str]:
             yield node.target.id
 
 
-def _stored(statements: Iterable[ast.stmt]) -> set[str]:
-    flow = Flow(())
-    for statement in statements:
-        flow.visit(statement)
-    return flow.stored
-
-
 def _leaves_loop(node: ast.AST) -> bool:
     """Return whether ``break`` or ``continue`` within a statement is of a loop around it."""
     if isinstance(node, (ast.Break, ast.Continue)):
         return True
-    inside = node.orelse if isinstance(node, _LOOPS) else ast.iter_child_nodes(node)
+    inside = node.orelse if isinstance(node, LOOPS) else ast.iter_child_nodes(node)
     return any([_leaves_loop(child) for child in inside])

@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["Flow", "goes_through"]
+__all__ = ["LOOPS", "Flow", "goes_through"]
 
 #: Contexts that let errors through; another one might hide them, so that what follows runs.
 _CONTEXTS = frozenset({
     "no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autocast", "device", "record_function",
     "profile", "fork_rng", "nullcontext", "catch_warnings", "open",
 })  # fmt: skip
-_LOOPS = (ast.For, ast.While)
+LOOPS = (ast.For, ast.While)
 
 
 class Flow(ast.NodeVisitor):
@@ -58,7 +58,7 @@ class Flow(ast.NodeVisitor):
 
     def visit(self, node: ast.AST) -> None:
         """Go through a node."""
-        if isinstance(node, _LOOPS):
+        if isinstance(node, LOOPS):
             self._repeated(node)
         elif isinstance(node, (ast.Try, ast.TryStar)):
             self._tried(node)

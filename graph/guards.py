@@ -151,6 +151,8 @@ class Watch(State):
 
         Within a ``with`` block; `found`, the watch of this call, is told. A debugger stays undisturbed.
         """
+        if sys.gettrace() is not None:
+            return Block(lambda: ([], []))
         now = Watch()
         for value in list(self._known.values()):
             now.add(value, "state")
@@ -168,8 +170,6 @@ class Watch(State):
         def call(frame: FrameType, event: str, arg: Any) -> Any:
             return line if frame.f_code is found.root and not found.line else None
 
-        if sys.gettrace() is not None:
-            return Block(lambda: ([], []))
         return Block(lambda: ([partial(sys.settrace, call)], [partial(sys.settrace, None)]))
 
     def modules(self) -> list[Module]:

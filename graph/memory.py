@@ -7,7 +7,7 @@ show the same memory, stand for that; so the graph itself writes nothing.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from types import CodeType
 from typing import Any, NamedTuple, NoReturn
 
@@ -33,6 +33,7 @@ __all__ = [
     "Memory",
     "Uncapturable",
     "is_mirrored",
+    "is_seen_in",
     "line_in",
     "memory_of",
     "roots",
@@ -246,8 +247,7 @@ class Memory:
         root = self._root(tensor)
         if id(root) in self.inputs:
             return True
-        inputs = [self.kept[number] for number in self.inputs]
-        return is_mirrored(root, *inputs) or any([share(root, input) for input in inputs])
+        return is_seen_in(root, [self.kept[number] for number in self.inputs])
 
     def is_constant(self, tensor: Any) -> bool:
         """Return whether a tensor is neither an argument, nor state of a module, nor made by an op."""
@@ -320,6 +320,11 @@ def share(tensor: Any, other: Any) -> bool:
     return tensor is not other and (
         (storage is not None and storage is other._storage) or tensor._array is other._array
     )
+
+
+def is_seen_in(tensor: Any, others: Collection[Any]) -> bool:
+    """Return whether a write to a tensor is seen in one of others, or the other way round."""
+    return is_mirrored(tensor, *others) or any([share(tensor, other) for other in others])
 
 
 def is_mirrored(tensor: Any, *others: Any) -> bool:

@@ -33,6 +33,11 @@ class _Owned(Tensor):
         return owned
 
 
+def _is_of_own_class(data: Any) -> TypeGuard[Tensor]:
+    """Return whether data is a tensor of somebody's own class, which stays what it is."""
+    return isinstance(data, Tensor) and type(data) is not Tensor and not isinstance(data, _Owned)
+
+
 class _OwnedType(type):
     """Has tensors of classes of their own be parameters or buffers: no other class is put over them."""
 
@@ -72,7 +77,7 @@ class Parameter(_Owned, metaclass=_OwnedType):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         """Make a parameter over the memory of `data`."""
-        if isinstance(data, Tensor) and type(data) is not Tensor and not isinstance(data, _Owned):
+        if _is_of_own_class(data):
             given: Any = data
             made: Any = given.detach().requires_grad_(requires_grad)
             if type(made) is not type(data):
@@ -127,7 +132,7 @@ class Buffer(_Owned, metaclass=_OwnedType):
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
         """Make a buffer over the memory of `data`."""
         buffer: Any
-        if isinstance(data, Tensor) and type(data) is not Tensor and not isinstance(data, _Owned):
+        if _is_of_own_class(data):
             buffer = data.detach()
             buffer.__dict__["_is_buffer"] = True
         else:

@@ -70,7 +70,10 @@ def place_of(tensor: Any) -> tuple[Any, Any]:
     if _is_elsewhere(tensor):
         whole = tensor.untyped_storage()
         return (str(tensor.device), whole.data_ptr()), whole
-    owner = _owner(host_array(tensor))
+    array = (
+        tensor._array
+    )  # of a device whose arrays share nothing it is not copied to the host for this
+    owner = _owner(array) if isinstance(array, np.ndarray) else array
     return id(owner), owner
 
 

@@ -71,9 +71,16 @@ def check_room(sizes: Collection[int], name: str) -> None:
         )
 
 
+# What torch says of inputs of another rank, by the function that finds it.
 _WRONG_RANK = (
     "Expected {least}D (unbatched) or {most}D (batched) input to {name}, but got input of "
     "size: {size}"
+)
+
+EITHER_RANK = "{name}(): Expected {least}D or {most}D tensor, but got: {size}"
+RANK_BETWEEN = (
+    "Expected {least} to {most} dimensions, but got {rank}-dimensional tensor for argument #1 'self' "
+    "(while checking arguments for {name})"
 )
 
 

@@ -6,6 +6,7 @@ import pickle
 import pytest
 
 import tensorplug as tp
+from tensorplug.serialization.names import Global
 
 
 class Measured(tp.Tensor):
@@ -100,3 +101,19 @@ def test_parameters_and_buffers_of_such_a_class(persistent, is_zip):
     with tp.serialization.safe_globals([Measured]):
         read = tp.load(written(dict(module.state_dict()), is_zip))
     assert {type(tensor) for tensor in read.values()} == {Measured}
+
+
+class Old:
+    """A tensor as torch before 0.4 wrote it."""
+
+    def __reduce__(self):
+        storage = tp.arange(12.0).untyped_storage()
+        typed = tp.TypedStorage(wrap_storage=storage, dtype=tp.float32)
+        return Global("torch._utils", "_rebuild_tensor"), (typed, 2, (2, 3), (4, 1))
+
+
+@FORMATS
+def test_tensors_of_old_files_are_read(is_zip):
+    read = tp.load(written(Old(), is_zip))
+    assert read.tolist() == [[2, 3, 4], [6, 7, 8]]
+    assert (read.storage_offset(), read.stride()) == (2, (4, 1))

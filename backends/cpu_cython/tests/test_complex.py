@@ -30,13 +30,7 @@ SHAPES = [
     (3, 2, 5, 6), (0, 3), (3, 0),
 ]  # fmt: skip
 
-
-@pytest.fixture(params=[1, 2, 4], autouse=True)
-def threads(request: Any) -> Any:
-    before = cpu_features.get_num_threads()
-    cpu_features.set_num_threads(request.param)
-    yield request.param
-    cpu_features.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads")
 
 
 logarithms = cumulative.complex_logcumsumexp(None)  # which leaves none of these to others

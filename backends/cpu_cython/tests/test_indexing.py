@@ -13,13 +13,7 @@ from tensorplug_cpu_cython.kernels import indexing as family  # noqa: E402
 SHAPES = [(7,), (100_003,), (3, 5), (300, 400), (2, 3, 4), (20, 30, 40), (1000, 3), (70, 16, 1)]
 TYPES = [np.float32, np.float64, np.int64, np.int32, np.int16, np.int8, np.uint8]
 
-
-@pytest.fixture(params=[1, 2, 4], autouse=True)
-def threads(request):
-    before = cpu_features.get_num_threads()
-    cpu_features.set_num_threads(request.param)
-    yield request.param
-    cpu_features.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads")
 
 
 @pytest.fixture(scope="module")

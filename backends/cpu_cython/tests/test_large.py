@@ -10,13 +10,7 @@ from tensorplug_cpu_cython import cumulative, optimizers, pointwise, random, red
 
 LENGTHS = [0, 1, 7, 31, 33, 4095, 8193, 100_003]
 
-
-@pytest.fixture(params=[1, 2, 4], autouse=True)
-def threads(request):
-    before = cpu_features.get_num_threads()
-    cpu_features.set_num_threads(request.param)
-    yield request.param
-    cpu_features.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads")
 
 
 def numbers(*shape, dtype=np.float32, seed=0):

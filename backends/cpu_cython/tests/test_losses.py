@@ -22,13 +22,7 @@ SHAPES = [
     (4, 20, 300),
 ]
 
-
-@pytest.fixture(params=[1, 2, 4], autouse=True)
-def threads(request):
-    before = cpu_features.get_num_threads()
-    cpu_features.set_num_threads(request.param)
-    yield request.param
-    cpu_features.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads")
 
 
 def case(shape, dtype, weighted, ignored):

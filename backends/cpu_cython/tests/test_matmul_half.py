@@ -9,13 +9,7 @@ cpu_features = pytest.importorskip(
 )
 matmul = pytest.importorskip("tensorplug_cpu_cython.matmul", reason="oneDNN is not installed")
 
-
-@pytest.fixture(params=[1, 2, 4], autouse=True)
-def threads(request):
-    before = cpu_features.get_num_threads()
-    cpu_features.set_num_threads(request.param)
-    yield request.param
-    cpu_features.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads")
 
 
 def half(*shape, seed=0):

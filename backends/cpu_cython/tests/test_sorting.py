@@ -13,13 +13,7 @@ LENGTHS = [1, 2, 11, 12, 13, 25, 95, 97, 300, 5000]
 TYPES = [np.float32, np.float64, np.int64, np.int32, np.int16, np.int8, np.uint8, np.float16]
 SHAPES = [(5,), (40_000,), (3, 7), (600, 70), (70, 600), (4, 5, 6), (20, 60, 50)]
 
-
-@pytest.fixture(params=[1, 2, 4], autouse=True)
-def threads(request):
-    before = cpu_features.get_num_threads()
-    cpu_features.set_num_threads(request.param)
-    yield request.param
-    cpu_features.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads")
 
 
 def numbers(*shape, dtype=np.float32, seed=0):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +16,7 @@ cpu_features = pytest.importorskip(
 # Around vectors, the blocks that are added up in single precision, and what threads share.
 ROWS = [17, 31, 64, 65, 513, 1365, 1366, 4096, 40_000]
 
-
-@pytest.fixture(params=[1, 2, 4], autouse=True)
-def threads(request: Any) -> Any:
-    before = cpu_features.get_num_threads()
-    cpu_features.set_num_threads(request.param)
-    yield request.param
-    cpu_features.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("threads")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])

@@ -16,7 +16,7 @@ from tensorplug.core.tensor.shapes import Shape, as_shape
 
 from ...ops import pooling as ops
 from ...ops._formats import formatted
-from .._common import batched_channels, check_room, unbatched
+from .._common import EITHER_RANK, RANK_BETWEEN, batched_channels, check_room, unbatched
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -31,13 +31,6 @@ __all__ = [
 ]
 
 Sizes = int | Sequence[int | None]
-
-# What torch says of inputs of another rank.
-_WRONG_RANK = "{name}(): Expected {least}D or {most}D tensor, but got: {size}"
-_WRONG_RANK_1D = (
-    "Expected {least} to {most} dimensions, but got {rank}-dimensional tensor for argument #1 'self' "
-    "(while checking arguments for {name})"
-)
 
 
 def _output_size(output_size: Any, size: Shape, name: str) -> Shape:
@@ -69,7 +62,7 @@ def _prepare(
             f"{name}(): Input dimension should be at least {count + 1}, got {len(input._shape)}"
         )
     x: Any
-    x, added = batched_channels(input, count, name, _WRONG_RANK if count > 1 else _WRONG_RANK_1D)
+    x, added = batched_channels(input, count, name, EITHER_RANK if count > 1 else RANK_BETWEEN)
     if x._key.dtype.category < FLOATING:
         raise NotImplementedError(
             f"{name}(): not implemented for {x.dtype.name}; convert the input to floating point"

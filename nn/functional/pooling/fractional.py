@@ -13,7 +13,7 @@ from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import arange, cat, full_like, rand
 
 from ...ops.pooling import gradient_of_maxima, max_pool_backward
-from .._common import batched_channels, per_dimension, unbatched
+from .._common import EITHER_RANK, batched_channels, per_dimension, unbatched
 
 __all__ = [
     "fractional_max_pool2d",
@@ -38,8 +38,7 @@ def _rule(count: int, *, both: bool) -> Callable[..., Any]:
         return_indices: bool = False,
         _random_samples: Any = None,
     ) -> Any:
-        words = "{name}(): Expected {least}D or {most}D tensor, but got: {size}"
-        x, added = batched_channels(input, count, name, words)
+        x, added = batched_channels(input, count, name, EITHER_RANK)
         if 0 in x._shape[1:]:
             raise RuntimeError(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input "

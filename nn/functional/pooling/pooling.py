@@ -13,7 +13,7 @@ from tensorplug.core.dispatch.out_variants import exact_out
 from tensorplug.core.tensor.shapes import Shape
 
 from ...ops import pooling as ops
-from .._common import batched, per_dimension, tensor, unbatched
+from .._common import RANK_BETWEEN, batched, per_dimension, tensor, unbatched
 
 __all__ = [
     "avg_pool1d",
@@ -38,17 +38,13 @@ Ints = int | Sequence[int]
 _avg_pool: Any = ops.avg_pool
 
 # What torch says of inputs of another rank.
-_BETWEEN = (
-    "Expected {least} to {most} dimensions, but got {rank}-dimensional tensor for argument #1 'self' "
-    "(while checking arguments for {name})"
-)
 _BATCH_MODE = (
     "Expected {least}D or {most}D (batch mode) tensor with optional 0 dim batch size for input, but "
     "got:{size}"
 )
 _NON_EMPTY = "{name}(): non-empty {least}D or {most}D (batch mode) tensor expected for input, but got: {size}"
 _MAX_WORDS = {1: "max_pool1d: " + _BATCH_MODE, 2: _NON_EMPTY, 3: _NON_EMPTY}
-_AVG_WORDS = {1: _BETWEEN, 2: _BATCH_MODE, 3: _NON_EMPTY}
+_AVG_WORDS = {1: RANK_BETWEEN, 2: _BATCH_MODE, 3: _NON_EMPTY}
 
 
 def _windows(

@@ -127,12 +127,12 @@ class _Pickler(pickle._Pickler):
         if isinstance(obj, (TypedStorage, UntypedStorage)):
             untyped = obj.untyped()
             elements = untyped._elements
-            if isinstance(obj, TypedStorage) and elements.dtype is not obj.dtype:
-                elements = untyped._tensor(obj.dtype)
-            if isinstance(obj, TypedStorage):
-                self._check_type(elements, obj.dtype)
-            owner, memory, _, _ = host_memory.memory_of(elements, self._copies)
             dtype = obj.dtype if isinstance(obj, TypedStorage) else None
+            if dtype is not None:
+                if elements.dtype is not dtype:
+                    elements = untyped._tensor(dtype)
+                self._check_type(elements)
+            owner, memory, _, _ = host_memory.memory_of(elements, self._copies)
             return self._storage(owner, memory, dtype, str(obj.device)).identity
         return obj.identity if type(obj) is _Storage else None
 
@@ -191,7 +191,7 @@ class _Pickler(pickle._Pickler):
         shape = tuple(tensor.shape)
         if tensor.is_meta:
             return REBUILD_META, (tensor.dtype, shape, tensor.stride(), tensor.requires_grad)
-        self._check_type(tensor, tensor.dtype)
+        self._check_type(tensor)
         owner, memory, offset, strides = host_memory.memory_of(tensor, self._copies)
         storage = self._storage(owner, memory, tensor.dtype, str(tensor.device))
         shown = (storage, offset, shape, strides, tensor.requires_grad, hooks)
@@ -199,17 +199,18 @@ class _Pickler(pickle._Pickler):
             return REBUILD_TENSOR, shown
         return REBUILD_BYTES, (*shown, tensor.dtype, {})
 
-    def _check_type(self, elements: Any, dtype: DType) -> None:
+    def _check_type(self, elements: Any) -> None:
         """Refuse memory that is shown as numbers of two kinds: read again, it would be two."""
         if not elements.numel():
             return
         place, owner = host_memory.place_of(elements)
         self._owners.append(owner)
-        known = self._types.setdefault(place, dtype)
-        if known is not dtype:
+        known = self._types.setdefault(place, elements.dtype)
+        if known is not elements.dtype:
             raise RuntimeError(
                 "save(): Cannot save multiple tensors or storages that view the same data as different "
-                f"types, {known.name} and {dtype.name}; save one of them, and view it again when it is read"
+                f"types, {known.name} and {elements.dtype.name}; save one of them, and view it again when "
+                "it is read"
             )
 
     def _storage(self, owner: Any, memory: Any, dtype: DType | None, location: str) -> _Storage:
