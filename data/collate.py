@@ -12,7 +12,7 @@ from tensorplug.core.ops import stack
 from tensorplug.core.tensor.creation import as_tensor, tensor
 
 _NOT_FOUND = (
-    "default_collate: batch must contain tensors, arrays, numbers, dicts or lists; found {}"
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )
 
 #: What :func:`default_collate` asks first: libraries put functions for their own types here.

@@ -120,11 +120,11 @@ class StackDataset(Dataset[Any]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
             raise ValueError(
-                "StackDataset: pass datasets either by position (samples become tuples) or by name "
-                "(samples become dicts), not both"
+                "Supported either datasets by position (samples become tuples) or by name (samples become "
+                "dicts), but both are given."
             )
         if not args and not kwargs:
-            raise ValueError("StackDataset: at least one dataset should be passed")
+            raise ValueError("At least one dataset should be passed")
         lengths = [len(dataset) for dataset in (args or kwargs.values())]
         if len(set(lengths)) > 1:
             raise ValueError(f"Size mismatch between datasets: their lengths are {lengths}")
@@ -156,8 +156,8 @@ def _fetch_all(dataset: Any, indices: Sequence[int]) -> Sequence[Any]:
     items = cast("Sequence[Any]", fetch(indices))
     if len(items) != len(indices):
         raise ValueError(
-            f"{type(dataset).__name__}.__getitems__ returned {len(items)} samples for "
-            f"{len(indices)} indices"
+            f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}: "
+            f"{type(dataset).__name__}.__getitems__"
         )
     return items
 

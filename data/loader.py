@@ -43,7 +43,11 @@ class SerialIterator(Iterator[Any]):
         self._given = 0
         self._indices = iter(loader._index_sampler)
         self._fetcher = make_fetcher(
-            loader.dataset, loader._streams, loader._batches, loader.collate_fn, loader.drop_last
+            loader.dataset,
+            loader._streams,
+            loader._auto_collation,
+            loader.collate_fn,
+            loader.drop_last,
         )
 
     def __len__(self) -> int:
@@ -182,7 +186,7 @@ class DataLoader(Generic[T_co]):
         self.pin_memory_device = pin_memory_device
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = _as_context(multiprocessing_context)
+        self.multiprocessing_context = multiprocessing_context
         self.generator = generator
         self.prefetch_factor = prefetch_factor
         self.persistent_workers = persistent_workers
@@ -190,7 +194,7 @@ class DataLoader(Generic[T_co]):
         self._iterator: ParallelIterator | None = None  # with the workers that persist
         self._length = StreamLength(num_workers)
         if collate_fn is None:
-            collate_fn = default_collate if self._batches else default_convert
+            collate_fn = default_collate if self._auto_collation else default_convert
         self.collate_fn = collate_fn
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -199,6 +203,8 @@ class DataLoader(Generic[T_co]):
             raise ValueError(
                 f"{name} attribute should not be set after {type(self).__name__} is initialized"
             )
+        if name == "multiprocessing_context":
+            value = _as_context(value, self.num_workers)
         super().__setattr__(name, value)
 
     def _default_sampler(
@@ -211,13 +217,13 @@ class DataLoader(Generic[T_co]):
         return SequentialSampler(dataset)
 
     @property
-    def _batches(self) -> bool:
+    def _auto_collation(self) -> bool:
         """Whether samples are gathered into batches."""
         return self.batch_sampler is not None
 
     @property
     def _index_sampler(self) -> Any:
-        return self.batch_sampler if self._batches else self.sampler
+        return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self) -> Iterator[Any]:
         # Drawn in any case, so that the number of workers doesn't change the order of the samples.
@@ -236,7 +242,7 @@ class DataLoader(Generic[T_co]):
         job = Job(
             self.dataset,
             self._streams,
-            self._batches,
+            self._auto_collation,
             self.collate_fn,
             self.drop_last,
             self.worker_init_fn,
@@ -297,20 +303,21 @@ def _check_workers(
         return
     if prefetch_factor is not None:
         raise ValueError(
-            "prefetch_factor option could only be specified in multiprocessing: it needs "
-            "num_workers > 0"
+            "prefetch_factor option could only be specified in multiprocessing."
+            "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
         )
     if persistent_workers:
         raise ValueError("persistent_workers option needs num_workers > 0")
-    if multiprocessing_context is not None:
+    _as_context(multiprocessing_context, num_workers)
+
+
+def _as_context(given: Any, num_workers: int) -> Any:
+    """Return the multiprocessing context that is meant, or None for the default."""
+    if given is not None and not num_workers:
         raise ValueError(
             "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but "
             "got num_workers=0"
         )
-
-
-def _as_context(given: Any) -> Any:
-    """Return the multiprocessing context that is meant, or None for the default."""
     if isinstance(given, str):
         known = multiprocessing.get_all_start_methods()
         if given not in known:

@@ -47,7 +47,7 @@ class ParallelIterator(Iterator[Any]):
         persistent: bool,
         length: StreamLength,
     ) -> None:
-        self._workers = job.num_workers
+        self._count_of_workers = job.num_workers
         self._prefetch = prefetch
         self._timeout = timeout
         self._in_order = in_order
@@ -62,6 +62,15 @@ class ParallelIterator(Iterator[Any]):
         """Whether another pass can begin."""
         return not self._pool.closed
 
+    @property
+    def _workers(self) -> list[Any]:
+        """The processes, under the name that they have in torch: programs watch them."""
+        return self._pool.processes()
+
+    def _shutdown_workers(self) -> None:
+        """End the workers, under torch's name."""
+        self._pool.close()
+
     def begin(self, indices: Iterable[Any]) -> None:
         """Begin a pass over the indices of a sampler; what remains of the one before is dropped."""
         self._epoch += 1
@@ -69,11 +78,11 @@ class ParallelIterator(Iterator[Any]):
         self._asked: deque[int] = deque()  # the numbers of the batches to come, in order
         self._count = self._given = 0
         self._answers: dict[int, tuple[int, Any]] = {}  # those that are here, and from which worker
-        self._open = [True] * self._workers  # whose stream has not ended
+        self._open = [True] * self._count_of_workers  # whose stream has not ended
         self._turn = 0
-        for worker in range(self._workers):
+        for worker in range(self._count_of_workers):
             self._pool.send(worker, Begin(self._epoch))
-        for _ in range(self._prefetch * self._workers):
+        for _ in range(self._prefetch * self._count_of_workers):
             self._ask()
 
     def __next__(self) -> Any:
@@ -108,9 +117,9 @@ class ParallelIterator(Iterator[Any]):
             return
         if worker is None or not self._open[worker]:
             while not self._open[self._turn]:
-                self._turn = (self._turn + 1) % self._workers
+                self._turn = (self._turn + 1) % self._count_of_workers
             worker = self._turn
-            self._turn = (worker + 1) % self._workers
+            self._turn = (worker + 1) % self._count_of_workers
         try:
             index = next(self._indices)
         except StopIteration:

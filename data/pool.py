@@ -87,6 +87,10 @@ class WorkerPool:
             result_start.close()
         self._processes.append(process)
 
+    def processes(self) -> list[Any]:
+        """Return the processes."""
+        return list(self._processes)
+
     def pids(self) -> list[int]:
         """Return the process ids."""
         return [process.pid for process in self._processes]
@@ -157,14 +161,10 @@ class WorkerPool:
         if code is None:
             how = "closed its pipe unexpectedly"
         elif code < 0:
-            try:
-                name = signal.Signals(-code).name
-            except ValueError:
-                name = f"signal {-code}"
-            how = f"was killed by signal {name}"
-            if name == "SIGKILL":
-                how += "; the system does that when memory runs out"
-        raise WorkerDied(f"DataLoader worker {worker} (pid {pid}) {how}") from None
+            how = f"is killed by signal: {signal.strsignal(-code) or -code}"
+            if -code == signal.SIGKILL:
+                how += ". The system does that when memory runs out"
+        raise WorkerDied(f"DataLoader worker (pid {pid}) {how}; it was worker {worker}") from None
 
     @property
     def closed(self) -> bool:
@@ -216,5 +216,4 @@ def _end(processes: Sequence[multiprocessing.Process]) -> None:
         for process in left:
             process.join(_SIGNAL_SECONDS)
     for process in processes:
-        if not process.is_alive():
-            process.close()
+        process.is_alive()  # takes the exit code; who watches them may ask for it

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from tensorplug.core import plugins
 from tensorplug.core.device.generator import manual_seed
 from tensorplug.core.plugins.manager import device_listeners
-from tensorplug.core.tensor.host import seed_numpy
+from tensorplug.core.tensor.host import numpy_state, seed_numpy
 
 from .fetching import EndOfStream, IndexFetcher, StreamFetcher, make_fetcher
 from .shared import pack, send
@@ -186,7 +186,7 @@ def run(job: Job, worker: int, tasks: Connection, results: Connection) -> None:
     try:
         seed = job.base_seed + worker
         _info = WorkerInfo(worker, job.num_workers, seed, job.dataset)
-        _prepare(seed)
+        _prepare(seed, numpy_state(job.base_seed, worker))
         if job.init is not None:
             job.init(worker)
     except Exception as error:
@@ -213,11 +213,11 @@ def run(job: Job, worker: int, tasks: Connection, results: Connection) -> None:
         pass  # the main process stopped listening
 
 
-def _prepare(seed: int) -> None:
+def _prepare(seed: int, state: list[int]) -> None:
     """Seed every generator that a dataset may draw from, and leave the other CPUs to the others."""
     random.seed(seed)
     manual_seed(seed)
-    seed_numpy(seed)
+    seed_numpy(state)
     device_listeners.append(_limit_threads)
     for device in plugins.runtimes():
         _limit_threads(device)

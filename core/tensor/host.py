@@ -410,6 +410,11 @@ def _placed(tensor: Any, device: Device | str | None, copy: bool | None) -> Any:
     return tensor.clone() if copy else tensor
 
 
-def seed_numpy(seed: int) -> None:
+def numpy_state(base_seed: int, worker: int) -> list[int]:
+    """Return what seeds NumPy's own generator in a worker process, the numbers that torch takes."""
+    return np.random.SeedSequence((worker, base_seed)).generate_state(4).tolist()
+
+
+def seed_numpy(state: list[int]) -> None:
     """Seed NumPy's own global generator, which user code in a worker process may draw from."""
-    np.random.seed(np.random.SeedSequence(seed).generate_state(4))  # noqa: NPY002
+    np.random.seed(state)  # noqa: NPY002

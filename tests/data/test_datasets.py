@@ -132,7 +132,7 @@ def test_a_batch_of_the_wrong_size_is_refused():
         def __getitems__(self, indices):
             return [0]
 
-    with pytest.raises(ValueError, match="returned 1 samples for 2 indices"):
+    with pytest.raises(ValueError, match="Expected 2, got 1"):
         Subset(Wrong(), [0, 1]).__getitems__([0, 1])
 
 

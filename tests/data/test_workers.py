@@ -335,11 +335,11 @@ def test_a_batch_that_cannot_be_sent(collate, error):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sort", "text"), [("kill", "signal SIGKILL"), ("exit", "exit code 3")])
+@pytest.mark.parametrize(("sort", "text"), [("kill", "signal: Killed"), ("exit", "exit code 3")])
 def test_a_worker_that_ends(context, sort, text):
     loader = DataLoader(here.Ending(sort), num_workers=2, multiprocessing_context=context)
     batches = iter(loader)
-    with pytest.raises(RuntimeError, match=rf"DataLoader worker 0 \(pid \d+\) .*{text}"):
+    with pytest.raises(RuntimeError, match=rf"DataLoader worker \(pid \d+\) .*{text}.* worker 0"):
         list(batches)
     assert list(batches) == []
 
@@ -358,7 +358,7 @@ def test_a_killed_worker_raises_while_others_wait(context, persistent):
     batches = iter(loader)
     victim = multiprocessing.active_children()[0]
     os.kill(victim.pid, signal.SIGKILL)
-    with pytest.raises(RuntimeError, match=rf"pid {victim.pid}\) was killed by signal SIGKILL"):
+    with pytest.raises(RuntimeError, match=rf"pid {victim.pid}\) is killed by signal: Killed"):
         next(batches)  # worker 0 waits for ever
     gate.open()
     if persistent:
@@ -369,12 +369,29 @@ def test_all_workers_are_killed_within_an_endless_pass():
     pool = iter(DataLoader(here.Count(10**9), num_workers=2))
     for child in multiprocessing.active_children():
         os.kill(child.pid, signal.SIGKILL)
-    with pytest.raises(RuntimeError, match="SIGKILL"):
+    with pytest.raises(RuntimeError, match="is killed by signal: Killed"):
         for _ in pool:
             pass
 
 
 # --- nothing stays behind ---
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("batches", [1, 5], ids=["broken off", "read to the end"])
+def test_workers_under_torchs_name_end_with_the_iterator(context, batches, persistent):
+    loader = DataLoader(
+        list(range(10)), 2, num_workers=2, persistent_workers=persistent,
+        multiprocessing_context=context,
+    )  # fmt: skip
+    iterator = iter(loader)
+    workers = iterator._workers
+    assert [worker.is_alive() for worker in workers] == [True, True]
+    for _ in range(batches):
+        next(iterator)
+    iterator._shutdown_workers()
+    assert [worker.is_alive() for worker in workers] == [False, False]
+    assert [worker.exitcode for worker in workers] == [0, 0]
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import importlib
-import random
 import re
 import warnings
 import weakref
@@ -17,6 +16,7 @@ from tensorplug._devices import WELL_KNOWN
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import float16, float32, float64, set_default_dtype
 from tensorplug.core.ops import cat, stack
+from tensorplug.core.tensor.host import numpy_state
 from tensorplug.data.loader import SerialIterator
 from tensorplug.data.parallel import ParallelIterator
 from tensorplug.distributions import Dirichlet
@@ -127,12 +127,6 @@ class FloatFunctional(Module):
     def add_relu(self, x: Any, y: Any) -> Any:
         """Return the sum where it is positive, else 0."""
         return (x + y).relu()
-
-
-def _states(base_seed: int, worker_id: int) -> list[int]:
-    """Return what seeds NumPy in a worker."""
-    numbers = random.Random(f"{base_seed} {worker_id}")
-    return [numbers.getrandbits(32) for _ in range(4)]
 
 
 class WeakIds(MutableMapping[Any, Any]):
@@ -350,11 +344,12 @@ _OWN: dict[str, dict[str, Any]] = {
         "_MultiProcessingDataLoaderIter": ParallelIterator,
         "_SingleProcessDataLoaderIter": SerialIterator,
     },
+    "torch.utils.data._utils": {"MP_STATUS_CHECK_INTERVAL": 5.0},
     "torch.utils.data._utils.collate": {
         "collate_tensor_fn": lambda batch, *, collate_fn_map=None: stack(list(batch)),
         "np_str_obj_array_pattern": re.compile("[SaUO]"),
     },
-    "torch.utils.data._utils.worker": {"_generate_state": _states, "_worker_info": None},
+    "torch.utils.data._utils.worker": {"_generate_state": numpy_state, "_worker_info": None},
     "torch.utils.weak": {"WeakIdKeyDictionary": WeakIds, "WeakTensorKeyDictionary": WeakIds},
     "torch.distributions.transforms": {"_InverseTransform": _InverseTransform},
     "torch.utils.data": {"functional_datapipe": compiling.no_op_decorator},

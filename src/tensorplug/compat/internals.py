@@ -32,6 +32,7 @@ from tensorplug.core.tensor.shapes import Size
 from tensorplug.nn.conversion import _parse_to
 from tensorplug.optim.optimizer import ParamsT
 
+from .carried import ExceptionWrapper
 from .compiling import no, no_op_decorator, nothing
 
 
@@ -321,7 +322,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "_tensor_str": printing.numbers_of,
     },
     "torch._utils": {
-        "ExceptionWrapper": RuntimeError,
+        "ExceptionWrapper": ExceptionWrapper,
         "_element_size": lambda dtype: dtype.itemsize,
         "_flatten_dense_tensors": _flattened,
         "_get_device_index": _device_index,
