@@ -152,3 +152,38 @@ def _spread(gradients: tuple[Any, ...], indices: Sequence[int], count: int) -> t
     for index, gradient in zip(indices, gradients, strict=True):
         spread[index] = gradient
     return tuple(spread)
+
+
+def watch_node(module: Module, hooks: Sequence[Callable[..., Any]], result: Any) -> None:
+    """Have hooks of the older form called by the node of the first tensor of an output, as torch does.
+
+    Parameters
+    ----------
+    module : Module
+        What the hooks are called with.
+    hooks : sequence of callable
+        The hooks.
+    result : dict, list or other
+        The module's output; without a tensor nothing happens.
+    """
+    warnings.warn(
+        "Using non-full backward hooks on a Module that does not return a single Tensor or a tuple of Tensors "
+        "is deprecated and will be removed in future versions. This hook will be missing some of the "
+        "grad_output. Please use register_full_backward_hook to get the documented behavior.",
+        FutureWarning,
+        stacklevel=4,
+    )
+    node = getattr(_first_tensor(result), "grad_fn", None)
+    if node is None:
+        return
+    for hook in hooks:
+        node.register_hook(lambda inputs, outputs, hook=hook: hook(module, inputs, outputs))
+
+
+def _first_tensor(value: Any) -> Tensor | None:
+    """Return the first tensor in an output of dicts and sequences, None if there is none."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, dict):
+        return next((item for item in value.values() if isinstance(item, Tensor)), None)
+    return _first_tensor(value[0]) if isinstance(value, (list, tuple)) and value else None

@@ -25,11 +25,11 @@ class ModuleConversion(ModuleBase):
             for child in self._modules.values():
                 if child is not None:
                     child._apply(fn)
-        for parameter in self._parameters.values():
+        for name, parameter in self._parameters.items():
             if is_lazy(parameter):
                 parameter.convert(fn)
             elif parameter is not None:
-                _convert(parameter, fn)
+                self._parameters[name] = _converted(parameter, fn)
         for name, buffer in self._buffers.items():
             if is_lazy(buffer):
                 buffer.convert(fn)
@@ -148,16 +148,27 @@ class ModuleConversion(ModuleBase):
         return self._apply(share)
 
 
-def _convert(parameter: Parameter, fn: Callable[[Tensor], Tensor]) -> None:
+def _converted(parameter: Parameter, fn: Callable[[Tensor], Tensor]) -> Parameter:
+    """Return the parameter and its gradient with what `fn` makes of them; of another layout, a new one.
+
+    The gradient stays the tensor that it was, too: others may hold it.
+    """
     gradient = parameter.grad
     with no_grad():
-        converted = fn(parameter)
-        new_gradient = None if gradient is None else fn(gradient)
-    if converted is not parameter:
-        parameter.grad = None
-        parameter.data = converted
-    if gradient is not None and new_gradient is not None:
-        parameter.grad = new_gradient.requires_grad_(gradient.requires_grad)
+        made = fn(parameter)
+        made_gradient = None if gradient is None else fn(gradient)
+    result = parameter
+    if made.layout is not parameter.layout:
+        result = Parameter(made, parameter.requires_grad)
+    elif made is not parameter:
+        parameter.data = made
+    if gradient is None or made_gradient is None:
+        return result
+    if result is not parameter or made_gradient.layout is not gradient.layout:
+        result.grad = made_gradient.requires_grad_(gradient.requires_grad)
+    elif made_gradient is not gradient:
+        gradient.data = made_gradient
+    return result
 
 
 def _parse_to(

@@ -7,8 +7,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, cast
 
 from tensorplug.autograd.graph.handles import RemovableHandle
+from tensorplug.core import Tensor
 
-from .backward_hooks import BackwardTap
+from .backward_hooks import BackwardTap, watch_node
 from .module_base import Hook, Hooks, ModuleBase, add_hook
 
 if TYPE_CHECKING:
@@ -125,7 +126,11 @@ class ModuleHooks(ModuleBase):
         return add_hook(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """Do what :meth:`register_full_backward_hook` does; stands for torch's older form."""
+        """Do what :meth:`register_full_backward_hook` does; stands for torch's older form.
+
+        Of an output that is no tensor and no tuple of them, such as a dict, the hook gets the gradients of
+        the node that made the first tensor in it, as in torch.
+        """
         self._use_backward_hooks(full=False)
         return add_hook(self._backward_hooks, hook)
 
@@ -168,7 +173,16 @@ class ModuleHooks(ModuleBase):
                 )
                 if replaced is not None:
                     result = replaced
-            return result if tap is None else tap.outputs(result)
+            if tap is None:
+                return result
+            if (
+                self._is_full_backward_hook is False
+                and self._backward_hooks
+                and not isinstance(result, (Tensor, tuple))
+            ):
+                watch_node(module, [*self._backward_hooks.values()], result)
+                return result
+            return tap.outputs(result)
         except Exception:
             _run_remaining(module, args, kwargs, result, called)
             raise

@@ -1,5 +1,6 @@
 """Hooks of modules: around forward, around backward, for all modules."""
 
+import numpy as np
 import pytest
 
 import tensorplug as tp
@@ -289,3 +290,52 @@ def test_hooks_of_all_modules_are_where_torch_documents_them():
     with register_module_forward_hook(lambda module, args, output: calls.append(type(module))):
         nn.Sequential(Add())(tp.ones(1))
     assert calls == [Add, nn.Sequential]
+
+
+OUTPUTS = {
+    "tensor": lambda a, b: a,
+    "tuple": lambda a, b: (a, b),
+    "list": lambda a, b: [a, b],
+    "dict": lambda a, b: {"first": a, "second": b},
+    "dict with others": lambda a, b: {"none": None, "first": a},
+    "list of a dict": lambda a, b: [{"first": a}],
+}
+
+
+@pytest.mark.filterwarnings("ignore:Using.*non-full backward hook:FutureWarning")
+@pytest.mark.parametrize("output", OUTPUTS.values(), ids=OUTPUTS)
+def test_backward_hooks_of_the_older_form_are_called_whatever_comes_out(output):
+    torch = pytest.importorskip("torch", reason="what hooks get is compared with torch's")
+
+    def seen(lib):
+        class Outputs(lib.nn.Module):
+            def forward(self, x):
+                self.first = x.sin()
+                return output(self.first, x.cos())
+
+        calls = []
+        module = Outputs()
+        module.register_backward_hook(
+            lambda _, inputs, outputs: calls.append([inputs[0].tolist(), outputs[0].tolist()])
+        )
+        x = lib.ones(2, requires_grad=True)
+        returned = module(x)
+        first = module.first if isinstance(returned, (dict, list)) else returned
+        (first[0] if isinstance(first, tuple) else first).sum().backward()
+        return calls, x.grad.tolist()
+
+    (calls, gradient), (wanted, wanted_gradient) = seen(tp), seen(torch)
+    np.testing.assert_allclose(np.array(calls), np.array(wanted), rtol=1e-6)
+    np.testing.assert_allclose(gradient, wanted_gradient, rtol=1e-6)
+
+
+@pytest.mark.parametrize("empty", [[], {}, None, "text", [None]], ids=repr)
+def test_a_backward_hook_of_the_older_form_without_a_tensor(empty):
+    class Nothing(nn.Module):
+        def forward(self, x):
+            return empty
+
+    module = Nothing()
+    module.register_backward_hook(lambda *args: 1 / 0)
+    with pytest.warns(FutureWarning, match="does not return a single Tensor"):
+        assert module(tp.ones(1, requires_grad=True)) is empty

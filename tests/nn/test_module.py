@@ -447,3 +447,51 @@ def test_copies_of_parameters():
     for clone in (copy.deepcopy(buffer), pickle.loads(pickle.dumps(buffer))):
         assert type(clone) is nn.Buffer
         assert clone.persistent is False
+
+
+CONVERSIONS = {
+    "dtype": lambda tensor: tensor.double(),
+    "sparse": lambda tensor: tensor.to_sparse() if tensor.dim() == 2 else tensor,
+    "csr": lambda tensor: tensor.to_sparse_csr() if tensor.dim() == 2 else tensor,
+    "itself": lambda tensor: tensor,
+    "in place": lambda tensor: tensor.mul_(2),
+    "format": lambda tensor: tensor.t().contiguous().t() if tensor.dim() == 2 else tensor,
+    "copy": lambda tensor: tensor.clone(),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize("name", CONVERSIONS)
+@pytest.mark.parametrize("graph", [False, True], ids=["", "create_graph"])
+def test_what_becomes_of_parameters_and_gradients_that_are_converted(name, graph):
+    torch = pytest.importorskip("torch", reason="identities are compared with torch's")
+    convert = CONVERSIONS[name]
+    if graph and name in ("sparse", "csr"):
+        pytest.skip("torch takes leaves for that")
+
+    def facts(lib):
+        module = lib.nn.Linear(3, 2)
+        module.register_buffer("buffer", lib.eye(2))
+        before = dict(module.named_parameters())
+        loss = (module(lib.ones(1, 3)) ** 2).sum()
+        gradients = lib.autograd.grad(loss, list(before.values()), create_graph=graph)
+        for parameter, gradient in zip(before.values(), gradients, strict=True):
+            parameter.grad = gradient
+        module._apply(convert)
+        return [
+            (
+                name,
+                isinstance(now, lib.nn.Parameter),
+                now is before[name],
+                now.requires_grad and now.is_leaf,
+                str(now.dtype).partition(".")[2],
+                str(now.layout).partition(".")[2],
+                now.grad is gradient,
+                str(now.grad.layout).partition(".")[2],
+                str(now.grad.dtype).partition(".")[2],
+                now.grad.requires_grad,
+            )
+            for (name, now), gradient in zip(module.named_parameters(), gradients, strict=True)
+        ]
+
+    assert facts(tp) == facts(torch)
