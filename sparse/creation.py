@@ -14,7 +14,7 @@ from tensorplug.core.ops import arange, empty, stack
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.creation import as_tensor
 from tensorplug.core.tensor.layout import layout, strided
-from tensorplug.core.tensor.shapes import Shape
+from tensorplug.core.tensor.shapes import Shape, as_ints
 
 from .invariants import check_coalesced, check_columns_ordered, check_rows, check_within
 from .layouts import sparse_coo, sparse_csr
@@ -92,7 +92,7 @@ def sparse_coo_tensor(
         largest = where.amax(1).tolist() if where._shape[1] else [-1] * sparse
         shape = (*[index + 1 for index in largest], *dense)
     else:
-        shape = tuple([int(n) for n in size])
+        shape = as_ints(tuple(size))
     if len(shape) != sparse + len(dense):
         raise RuntimeError(
             "'len(size) == sparse_dim + dense_dim' is not satisfied: "
@@ -175,7 +175,7 @@ def sparse_csr_tensor(
         width = int(columns.max()) + 1 if columns.numel() else 0
         shape: Shape = (starts._shape[0] - 1, width)
     else:
-        shape = tuple([int(n) for n in size])
+        shape = as_ints(tuple(size))
     if len(shape) != 2 or shape[0] != starts._shape[0] - 1:
         raise RuntimeError(
             "crow_indices.shape[-1] must be equal to the number of rows + 1 "

@@ -7,6 +7,7 @@ from typing import Any
 from tensorplug.core.device.dtypes import int64
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops import empty
+from tensorplug.core.tensor.shapes import as_ints
 
 from .tensors import CooTensor, CsrTensor, SparseTensor
 
@@ -18,7 +19,7 @@ def _sizes(name: str, tensor: Any, size: Any, sparse_dim: int, dense_dim: int) -
             f"{name}(): only tensors of layout sparse_coo are resized by it, got {tensor.layout}"
         )
     _check_writable(name, tensor)
-    sizes = tuple([int(n) for n in size])
+    sizes = as_ints(tuple(size))
     if len(sizes) != sparse_dim + dense_dim:
         raise RuntimeError(
             f"{name}(): 'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(sizes)}, "

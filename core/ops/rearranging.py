@@ -11,7 +11,7 @@ from ..device.dtypes import DType, int32, int64
 from ..dispatch import op_registry
 from ..dispatch.op_registry import Delegated, Spec, composite, primitive
 from ..tensor.base import TensorBase
-from ..tensor.shapes import as_shape, normalize_dim, normalize_dims
+from ..tensor.shapes import as_shape, normalize_dim, normalize_dims, one_or_several
 from .copying import cast, clone, copied
 from .indexing.index_select import index_select
 from .indexing.indexing import part
@@ -98,8 +98,8 @@ def _canonical_roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     first = shifts[0] if isinstance(shifts, (tuple, list)) and shifts else shifts
     if type(first) is bool:
         raise TypeError("roll(): argument 'shifts' must be tuple of ints, but found a bool")
-    steps = (shifts,) if isinstance(shifts, int) else tuple(map(operator.index, shifts))
-    axes = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    steps = tuple(map(operator.index, one_or_several(shifts)))
+    axes = () if dims is None else one_or_several(dims)
     if not steps:
         raise RuntimeError("`shifts` required")
     shape = input._shape

@@ -12,7 +12,7 @@ from ..dispatch.state import dispatch_state
 from ..errors import warn
 from ..tensor import shapes
 from ..tensor.layout import memory_format
-from ..tensor.shapes import Size, normalize_dim
+from ..tensor.shapes import Size, normalize_dim, one_or_several
 from .copying import copied
 from .creation.creation import empty
 from .creation.ranges import arange
@@ -107,7 +107,7 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
     >>> tp.broadcast_shapes((2, 1), (3,), 1)
     Size([2, 3])
     """
-    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    given = [one_or_several(s) for s in shapes]
     for shape in given:
         if any(size < 0 for size in shape):
             raise RuntimeError(f"broadcast_shapes(): negative sizes do not broadcast: {shape}")

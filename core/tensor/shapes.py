@@ -76,6 +76,12 @@ def as_ints(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(map(index, sizes))
 
 
+def one_or_several(value: Any) -> tuple[Any, ...]:
+    """Return a sequence as a tuple, and one int, also NumPy's or a tensor without dimensions, as one of it."""
+    single = isinstance(value, int) or getattr(value, "shape", None) == ()
+    return (value,) if single else tuple(value)
+
+
 def as_shape(sizes: tuple[Any, ...], name: str) -> Shape:
     """Return the sizes given as ``f(2, 3)``, ``f((2, 3))`` or ``f(Size([2, 3]))`` as one tuple."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):

@@ -13,7 +13,7 @@ from ..dispatch.interception import InterceptingRuntime, NoArray, intercepting_k
 from ..dispatch.keys import DispatchKey, default_device, dispatch_key
 from .base import bare_tensor
 from .layout import layout, strided
-from .shapes import Shape, contiguous_strides
+from .shapes import Shape, as_ints, contiguous_strides
 
 _REASON = "a tensor of a class with __torch_dispatch__ has no memory of its own"
 _keys: dict[DispatchKey, DispatchKey] = {}
@@ -92,7 +92,7 @@ def make_wrapper(
         made = intercepting_key(own, torch_dispatch.compute, _REASON, _WrapperRuntime)
         made.device = own.device  # no rule meets such a tensor beside a dense one
         key = _keys.setdefault(own, made)
-    shape = tuple([int(length) for length in size])
+    shape = as_ints(tuple(size))
     steps = contiguous_strides(shape) if strides is None else tuple(strides)
     tensor: Any = bare_tensor(cls)
     values = {

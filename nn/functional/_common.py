@@ -57,10 +57,10 @@ def per_dimension(
     for item in values:
         if isinstance(item, bool) or not hasattr(item, "__index__"):
             raise TypeError(f"{name}(): {argument} must be made of ints, got {item!r}")
-        if item < least:
+        if item.__index__() < least:
             words = _TOO_SMALL.get(argument, f"{argument} must be at least {least}, but got {{}}")
             raise RuntimeError(f"{name}(): {words.format(item)} in {list(values)}")
-    return tuple([int(item) for item in values])
+    return tuple([item.__index__() for item in values])
 
 
 def check_room(sizes: Collection[int], name: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.ops import empty
+from tensorplug.core.tensor.shapes import one_or_several
 
 from .. import functional as F, init
 from ..module import Module
@@ -16,7 +17,7 @@ __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSN
 
 
 def _shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
-    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    return one_or_several(normalized_shape)
 
 
 class LayerNorm(Module):

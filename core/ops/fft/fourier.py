@@ -14,7 +14,7 @@ from ...device.dtypes import COMPLEX, FLOATING, FLOATS, DType, get_default_dtype
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_variants import exact_out
-from ...tensor.shapes import as_shape, normalize_dim
+from ...tensor.shapes import as_shape, normalize_dim, one_or_several
 from ..arithmetic.pointwise import conj_physical
 from ..rules import cast, check_tensor
 
@@ -123,7 +123,7 @@ def _many_dims(
             )
         dims = list(range(ndim - count, ndim))
     else:
-        given = [dim] if isinstance(dim, int) else list(dim)
+        given = list(one_or_several(dim))
         dims = [normalize_dim(d, ndim, name) for d in given]
         if len(set(dims)) != len(dims):
             raise RuntimeError(f"{name}(): FFT dims must be unique, got {given}")
@@ -402,7 +402,7 @@ def _shifted(name: str, input: Any, dim: Dims, up: int) -> Any:
     if dim is None:
         dims = list(range(ndim))
     else:
-        dims = [normalize_dim(d, ndim, name) for d in ([dim] if isinstance(dim, int) else dim)]
+        dims = [normalize_dim(d, ndim, name) for d in one_or_several(dim)]
     if not dims:
         return input.clone()
     return input.roll([(input._shape[d] + up) // 2 for d in dims], dims)

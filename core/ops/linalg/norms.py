@@ -10,7 +10,7 @@ from ...device.dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float
 from ...device.scalars import Real
 from ...dispatch.op_registry import composite
 from ...dispatch.out_variants import exact_out, names_results
-from ...tensor.shapes import normalize_dims
+from ...tensor.shapes import normalize_dims, one_or_several
 from ..norms import canonical_norm, vector_norm
 from ..reductions.reductions import amax, amin, sum
 from ..rules import cast, check_tensor
@@ -218,7 +218,7 @@ def linalg_norm(
     """
     name = "linalg.norm"
     check_tensor(A, name, "A")
-    dims = None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = None if dim is None else one_or_several(dim)
     if dims is not None and len(dims) not in (1, 2):
         raise RuntimeError(
             f"{name}: If dim is specified, it must be of length 1 or 2. Got {list(dims)}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...dispatch.op_registry import Spec, composite, in_place, primitive
-from ...tensor.shapes import as_shape, normalize_dim
+from ...tensor.shapes import as_shape, normalize_dim, one_or_several
 from ..rules import check_tensor
 from .shape import permuted, relaid
 
@@ -119,8 +119,8 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
     """
     check_tensor(input, "movedim")
     ndim = len(input._shape)
-    sources = (source,) if isinstance(source, int) else tuple(source)
-    targets = (destination,) if isinstance(destination, int) else tuple(destination)
+    sources = one_or_several(source)
+    targets = one_or_several(destination)
     if len(sources) != len(targets):
         raise RuntimeError(
             f"movedim: Invalid source or destination dims: source ({list(sources)} dims) should "
