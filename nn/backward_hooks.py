@@ -167,8 +167,8 @@ def watch_node(module: Module, hooks: Sequence[Callable[..., Any]], result: Any)
         The module's output; without a tensor nothing happens.
     """
     warnings.warn(
-        "Using non-full backward hooks on a Module that does not return a single Tensor or a tuple of Tensors "
-        "is deprecated and will be removed in future versions. This hook will be missing some of the "
+        "Using non-full backward hooks on a Module that does not return a single Tensor or a tuple of "
+        "Tensors is deprecated and will be removed in future versions. This hook will be missing some of the "
         "grad_output. Please use register_full_backward_hook to get the documented behavior.",
         FutureWarning,
         stacklevel=4,

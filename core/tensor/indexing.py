@@ -494,9 +494,9 @@ def _slice(item: slice, size: int) -> slice:
     if start is None and stop is None and step is None:
         return _ALL
     if isinstance(start, TensorBase):
-        start = start.__index__()
+        start = cast(Any, start).__index__()
     if isinstance(stop, TensorBase):
-        stop = stop.__index__()
+        stop = cast(Any, stop).__index__()
     start, stop, step = slice(start, stop, step).indices(size)
     return slice(start, max(start, stop), step)
 

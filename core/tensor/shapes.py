@@ -77,9 +77,10 @@ def as_ints(sizes: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def one_or_several(value: Any) -> tuple[Any, ...]:
-    """Return a sequence as a tuple, and one int, also NumPy's or a tensor without dimensions, as one of it."""
-    single = isinstance(value, int) or getattr(value, "shape", None) == ()
-    return (value,) if single else tuple(value)
+    """Return a sequence as a tuple; also one int, NumPy's or a tensor without dimensions too."""
+    if isinstance(value, int) or getattr(value, "shape", None) == ():
+        return (value,)
+    return tuple(value)
 
 
 def as_shape(sizes: tuple[Any, ...], name: str) -> Shape:

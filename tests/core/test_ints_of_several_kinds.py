@@ -1,6 +1,6 @@
-"""An int is one wherever it comes from: Python's, NumPy's, a tensor without dimensions; a real number never is.
+"""An int is one wherever it comes from, Python, NumPy or a tensor without dimensions; a real number never is.
 
-Every function that takes one int or several of them, and every one that takes sizes from outside of the ops' rules.
+Of functions that take one int or several, and of those that read sizes outside of the ops' rules.
 """
 
 import numpy as np

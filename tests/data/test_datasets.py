@@ -78,8 +78,8 @@ def test_stack_dataset():
 @pytest.mark.parametrize(
     ("args", "kwargs", "text"),
     [
-        ((), {}, "at least one"),
-        (("ab",), {"x": "ab"}, "not both"),
+        ((), {}, "At least one"),
+        (("ab",), {"x": "ab"}, "both are given"),
         (("ab", "abc"), {}, r"Size mismatch between datasets: their lengths are \[2, 3\]"),
         ((), {"x": "a", "y": "ab"}, "Size mismatch"),
     ],

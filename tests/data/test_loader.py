@@ -78,7 +78,11 @@ def test_collate_keeps_the_kind_of_container():
 @pytest.mark.parametrize(
     ("batch", "error", "text"),
     [
-        ([object()], TypeError, "batch must contain tensors, arrays, numbers, dicts or lists"),
+        (
+            [object()],
+            TypeError,
+            "batch must contain tensors, numpy arrays, numbers, dicts or lists",
+        ),
         ([None, None], TypeError, "found <class 'NoneType'>"),
         ([[1], [1, 2]], RuntimeError, "equal size"),
         ([numpy.array(["a"])], TypeError, "batch must contain"),
