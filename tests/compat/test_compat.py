@@ -289,3 +289,21 @@ def test_the_command_says_how_it_is_used(arguments):
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr.startswith("usage: python -m tensorplug.compat")
+
+
+def test_settings_are_patched_and_set_back(tmp_path):
+    run(
+        tmp_path,
+        """
+        from unittest import mock
+
+        import torch
+
+        with mock.patch("torch._dynamo.config.suppress_errors", "patched"):
+            assert torch._dynamo.config.suppress_errors == "patched"
+        assert torch._dynamo.config.suppress_errors != "patched"
+        with mock.patch("torch.nn.functional.relu", "patched"):
+            assert torch.nn.functional.relu == "patched"
+        assert torch.nn.functional.relu(torch.tensor(-1.0)) == 0
+        """,
+    )

@@ -129,6 +129,11 @@ class Alias(types.ModuleType):
             setattr(self._target, name, value)
             self.__dict__.pop(name, None)
 
+    def __delattr__(self, name: str) -> None:
+        # `unittest.mock.patch` deletes what it has set, and sets what was there before.
+        if self.__dict__.pop(name, _MISSING) is _MISSING or hasattr(self._target, name):
+            delattr(self._target, name)
+
     def __dir__(self) -> list[str]:
         named = self.__name__
         shown = {*dir(self._target), *ADDITIONS.get(named, {}), *refusals.names(named)}
