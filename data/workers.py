@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
-from tensorplug.core import plugins
 from tensorplug.core.device.generator import manual_seed
-from tensorplug.core.plugins.manager import device_listeners
+from tensorplug.core.plugins.threads import limit_threads
 from tensorplug.core.tensor.host import numpy_state, seed_numpy
 
 from .fetching import EndOfStream, IndexFetcher, StreamFetcher, make_fetcher
@@ -218,14 +217,7 @@ def _prepare(seed: int, state: list[int]) -> None:
     random.seed(seed)
     manual_seed(seed)
     seed_numpy(state)
-    device_listeners.append(_limit_threads)
-    for device in plugins.runtimes():
-        _limit_threads(device)
-
-
-def _limit_threads(device: str) -> None:
-    for part in plugins.runtime_parts(device):
-        part.set_num_threads(1)
+    limit_threads(1)
 
 
 def _answer(results: Connection, task: Fetch, answer: Any, worker: int) -> None:

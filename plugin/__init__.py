@@ -72,6 +72,7 @@ from tensorplug.core.plugins.process_groups import (
     Rendezvous,
     Request,
 )
+from tensorplug.core.plugins.threads import renew_thread_limit
 from tensorplug.core.tensor.shapes import (
     Shape,
     broadcast_shapes,
@@ -177,6 +178,7 @@ __all__ = [
     "primitive_tuple",
     "queues_differ",
     "reduced_shape",
+    "renew_thread_limit",
     "step_groups",
     "tangent",
     "threads_elsewhere",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from tensorplug.core import plugins
 from tensorplug.core.device import determinism
 from tensorplug.core.dispatch import fast_path
-from tensorplug.core.plugins.manager import device_listeners
+from tensorplug.core.plugins.threads import limit_threads, thread_limit
 from tensorplug.core.processors import available_processors
 
 _deterministic = determinism.wanted
@@ -24,8 +23,7 @@ def _default_threads() -> int:
     return available_processors()
 
 
-_threads = [_default_threads()]
-_limited = [False]
+_threads_at_start = _default_threads()
 
 
 def compiled() -> bool:
@@ -164,21 +162,9 @@ def set_num_threads(number: int) -> None:
         raise TypeError(f"set_num_threads(): expects an int, got {type(number).__name__}")
     if number < 1:
         raise RuntimeError(f"set_num_threads(): expects a positive integer, got {number}")
-    _threads[0] = number
-    _limited[0] = True
-    for type_ in plugins.runtimes():
-        _limit_device(type_)
+    limit_threads(number)
 
 
 def get_num_threads() -> int:
     """Return how many threads kernels may use: ``OMP_NUM_THREADS``, else all CPUs of the process."""
-    return _threads[0]
-
-
-def _limit_device(type_: str) -> None:
-    if _limited[0]:
-        for part in plugins.runtime_parts(type_):
-            part.set_num_threads(_threads[0])
-
-
-device_listeners.append(_limit_device)
+    return thread_limit() or _threads_at_start

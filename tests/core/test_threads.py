@@ -25,9 +25,23 @@ def test_the_blas_obeys() -> None:
         tp.set_num_threads(before)
 
 
-def test_a_device_loaded_later_obeys() -> None:
+#: Calls whose kernels load more libraries when they are first called.
+LATER = [
+    "tp.ones(1) + 1",
+    "tp.geqrf(tp.eye(3))",
+    "tp.linalg.ldl_factor(tp.eye(3))",
+    "tp.linalg.lstsq(tp.eye(3), tp.eye(3), driver='gelss')",
+    "tp.linalg.matrix_exp(tp.eye(300))",
+    "tp.linalg.solve_triangular(tp.eye(3), tp.eye(3), upper=True)",
+    "tp.special.zeta(tp.tensor(2.0), tp.tensor(2.0))",
+    "tp.eye(3).to_sparse() @ tp.eye(3)",
+]
+
+
+@pytest.mark.parametrize("call", LATER)
+def test_what_is_loaded_later_obeys(call: str) -> None:
     program = (
-        "import tensorplug as tp; tp.set_num_threads(1); tp.ones(1) + 1\n"
+        f"import tensorplug as tp; tp.set_num_threads(1); {call}\n"
         "from threadpoolctl import threadpool_info as info\n"
         "print({p['num_threads'] for p in info() if p['user_api'] == 'blas'})"
     )

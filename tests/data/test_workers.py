@@ -15,6 +15,7 @@ import worker_datasets as here
 
 import tensorplug as tp
 from tensorplug.core.tensor import shared_memory
+from tensorplug.core.tensor.host import numpy_state
 from tensorplug.data import DataLoader, shared
 
 LINUX = sys.platform == "linux"
@@ -161,6 +162,7 @@ def test_workers_are_seeded(context):
     assert [fact["id"] for fact in first] == [0, 1, 0, 1]
     assert [fact["initialized"] for fact in first] == [0, 1, 0, 1]
     assert {fact["workers"] for fact in first} == {2}
+    assert {fact["threads"] for fact in first} == {1}
     assert first[1]["seed"] == first[0]["seed"] + 1 == first[1]["initial_seed"]
     draws = [fact["draws"] for fact in first]
     assert all(len(set(column)) == 4 for column in zip(*draws, strict=True))
@@ -495,3 +497,12 @@ def test_no_worker_outlives_the_main_process(tmp_path, context, then):
         # The output ends when the last process that holds it has ended.
         assert process.communicate(timeout=60)[0] == ""
     assert process.returncode == (-signal.SIGKILL if then == "input()" else 0)
+
+
+@pytest.mark.parametrize("base_seed", [0, 1, 2**32 - 1, 2**32, 2**40 + 5, 2**63 - 1])
+def test_numpy_is_seeded_by_torchs_numbers(base_seed):
+    torch_worker = pytest.importorskip(
+        "torch.utils.data._utils.worker", reason="its numbers are compared"
+    )
+    for worker in (0, 1, 7):
+        assert numpy_state(base_seed, worker) == torch_worker._generate_state(base_seed, worker)

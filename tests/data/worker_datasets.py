@@ -67,6 +67,7 @@ class Facts(Dataset):
             "seed": info.seed,
             "initial_seed": tp.initial_seed(),
             "pid": os.getpid(),
+            "threads": tp.get_num_threads(),
             "draws": (random.random(), np.random.random(), tp.rand(()).item()),  # noqa: NPY002
             "initialized": initialized,
         }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,10 @@ __all__ = [
     "unbind",
     "vsplit",
 ]
+
+
+#: From how many views on the collector waits.
+_MANY = 256
 
 
 def _dimension(input: Any, dim: int, name: str) -> int:
@@ -54,7 +59,11 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if not shape:
         raise IndexError(f"unbind(): Dimension specified as {dim} but tensor has no dimensions")
     dim = normalize_dim(dim, len(shape), "unbind")
-    return tuple([at(input, dim, position) for position in range(shape[dim])])
+    return _made(_positions, input, dim, range(shape[dim]))
+
+
+def _positions(input: Any, dim: int, positions: Sequence[int]) -> tuple[Any, ...]:
+    return tuple([at(input, dim, position) for position in positions])
 
 
 @composite(view=True)
@@ -80,10 +89,10 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
             f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at "
             f"dimension {dim}), and none to be negative, but got input tensor's split_sizes={sizes}"
         )
-    return _parts(input, sizes, dim)
+    return _made(_parts, input, dim, sizes)
 
 
-def _parts(input: Any, sizes: list[int], dim: int) -> tuple[Any, ...]:
+def _parts(input: Any, dim: int, sizes: Sequence[int]) -> tuple[Any, ...]:
     """Return the views of :func:`split_with_sizes` for canonical arguments."""
     parts = []
     start = 0
@@ -93,11 +102,24 @@ def _parts(input: Any, sizes: list[int], dim: int) -> tuple[Any, ...]:
     return tuple(parts)
 
 
+def _made(
+    make: Callable[..., tuple[Any, ...]], input: Any, dim: int, of: Sequence[int]
+) -> tuple[Any, ...]:
+    """Return many new views; Python's collector of cycles looks through them once, not again and again."""
+    if len(of) < _MANY or not gc.isenabled():
+        return make(input, dim, of)
+    gc.disable()
+    try:
+        return make(input, dim, of)
+    finally:
+        gc.enable()
+
+
 def _cut(input: Any, sizes: list[int], dim: int) -> tuple[Any, ...]:
     """Return :func:`split_with_sizes` for canonical arguments: one node, where there is to be one."""
     if dispatch_state.layers_active or input._state:
         return split_with_sizes(input, sizes, dim)
-    return _parts(input, sizes, dim)
+    return _made(_parts, input, dim, sizes)
 
 
 def _equal_sizes(size: int, length: int) -> list[int]:
@@ -194,7 +216,7 @@ def tensor_split(
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")
         small, larger = divmod(size, given)
         # Each is a view by itself, as in torch, and so may be written to while recording.
-        return _parts(input, [small + (n < larger) for n in range(given)], dim)
+        return _made(_parts, input, dim, [small + (n < larger) for n in range(given)])
     # Cuts beyond the end, from the end, or out of order give what slices between them give.
     cuts = [0, *given, size]
     parts = []

@@ -5,6 +5,7 @@ memory as it is, others a transposed copy.
 """
 
 import numpy
+from tensorplug.plugin import renew_thread_limit
 
 cimport numpy as np
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
@@ -24,6 +25,8 @@ cdef void *routine(str name, str letter) except NULL:
     if capsule is None:
         from scipy.linalg import cython_blas, cython_lapack
 
+        if not _FOUND:
+            renew_thread_limit("cpu")  # SciPy brings a BLAS of its own
         complex_names = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd"}
         own = complex_names.get(name, name) if letter in "FD" else name
         full = _LETTERS[letter] + own

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError as NumpyError
 
-from tensorplug.plugin import KernelTable, LinAlgError, dtype_named
+from tensorplug.plugin import KernelTable, LinAlgError, dtype_named, renew_thread_limit
 
 Array = np.ndarray[Any, Any]
 
@@ -20,12 +20,18 @@ Array = np.ndarray[Any, Any]
 _linalg: Any = np.linalg
 
 
-# SciPy takes longer to import than NumPy, and few programs call what is only there.
+@functools.cache
+def _scipy_linalg() -> Any:
+    """Return SciPy's linear algebra, which takes longer to import than NumPy and brings a BLAS of its own."""
+    import scipy.linalg
+
+    renew_thread_limit("cpu")
+    return scipy.linalg
+
+
 def get_lapack_funcs(names: tuple[str, ...], arrays: tuple[Array, ...]) -> Any:
     """Return LAPACK's routines of these names for the arrays' dtype."""
-    from scipy.linalg.lapack import get_lapack_funcs as find
-
-    return find(names, arrays)
+    return _scipy_linalg().get_lapack_funcs(names, arrays)
 
 
 def build(table: KernelTable) -> None:
@@ -300,9 +306,7 @@ def linalg_solve_triangular(A: Array, B: Array, upper: bool, unitriangular: bool
 
 @functools.cache
 def _trsm(kind: str) -> Any:
-    from scipy.linalg.blas import get_blas_funcs
-
-    return get_blas_funcs(("trsm",), (np.empty(0, kind),))[0]
+    return _scipy_linalg().get_blas_funcs(("trsm",), (np.empty(0, kind),))[0]
 
 
 def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Array:
@@ -356,9 +360,7 @@ def _minimise(A: Array, B: Array, rcond: float, driver: str) -> tuple[Array, int
         pivots = np.zeros(n, np.int32)
         _, x, _, rank, _ = gelsy(A, tall, pivots, rcond, int(size.real), False, False)
         return x[:n], rank, 0
-    from scipy.linalg import lstsq
-
-    found: Any = lstsq(A, B, cond=rcond, lapack_driver=driver, check_finite=False)
+    found = _scipy_linalg().lstsq(A, B, cond=rcond, lapack_driver=driver, check_finite=False)
     x, _, rank, values = found
     return x, rank, values
 
@@ -400,9 +402,7 @@ def matrix_exp(A: Array) -> Array:
     """Return exponentials by scaling and squaring (Al-Mohy and Higham, 2009)."""
     if not A.size:
         return np.zeros(A.shape, A.dtype)
-    from scipy.linalg import expm
-
-    return expm(A).astype(A.dtype, copy=False)
+    return _scipy_linalg().expm(A).astype(A.dtype, copy=False)
 
 
 def _half_exponential(A: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import KernelTable, dtype_named
+from tensorplug.plugin import KernelTable, dtype_named, renew_thread_limit
 from tensorplug.plugin.array_kernels import ArrayNamespace
 
 
@@ -22,6 +22,7 @@ class _Special:
             if function is None:
                 from scipy import special
 
+                renew_thread_limit("cpu")  # it brings SciPy's BLAS along
                 function = getattr(special, name)
             return function(*args)
 

@@ -1,0 +1,34 @@
+"""Tensors taken apart into many: what that means for Python's collector."""
+
+import gc
+
+import pytest
+
+import tensorplug as tp
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize(
+    "take_apart",
+    [
+        lambda x: x.split(1),
+        lambda x: x.unbind(),
+        lambda x: x.tensor_split(1000),
+        lambda x: x.split([1] * 1000),
+        lambda x: list(x),
+    ],
+)
+def test_the_collector_stays_as_it_was(take_apart, enabled):
+    collections = []
+    gc.collect()
+    gc.callbacks.append(lambda phase, info: collections.append(phase))
+    try:
+        if not enabled:
+            gc.disable()
+        assert len(take_apart(tp.arange(1000.0))) == 1000
+        during = len(collections)
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()
+        gc.callbacks.pop()
+    assert during <= 6  # begin and end of what the rest of the call brought about
