@@ -13,8 +13,8 @@ import tensorplug as tp
     [
         lambda x: x.split(1),
         lambda x: x.unbind(),
-        lambda x: x.tensor_split(1000),
-        lambda x: x.split([1] * 1000),
+        lambda x: x.tensor_split(20000),
+        lambda x: x.split([1] * 20000),
         lambda x: list(x),
     ],
 )
@@ -25,10 +25,11 @@ def test_the_collector_stays_as_it_was(take_apart, enabled):
     try:
         if not enabled:
             gc.disable()
-        assert len(take_apart(tp.arange(1000.0))) == 1000
+        parts = take_apart(tp.arange(20000.0))
         during = len(collections)
+        assert len(parts) == 20000
         assert gc.isenabled() is enabled
     finally:
         gc.enable()
         gc.callbacks.pop()
-    assert during <= 6  # begin and end of what the rest of the call brought about
+    assert during < 80  # begin and end of what the rest of the call brought about; else some 300

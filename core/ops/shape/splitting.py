@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,6 @@ __all__ = [
 ]
 
 
-#: From how many views on the collector waits.
 _MANY = 256
 
 
@@ -59,11 +58,14 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if not shape:
         raise IndexError(f"unbind(): Dimension specified as {dim} but tensor has no dimensions")
     dim = normalize_dim(dim, len(shape), "unbind")
-    return _made(_positions, input, dim, range(shape[dim]))
-
-
-def _positions(input: Any, dim: int, positions: Sequence[int]) -> tuple[Any, ...]:
-    return tuple([at(input, dim, position) for position in positions])
+    many = _are_many(shape[dim])
+    try:
+        if many:
+            gc.disable()
+        return tuple([at(input, dim, position) for position in range(shape[dim])])
+    finally:
+        if many:
+            gc.enable()
 
 
 @composite(view=True)
@@ -89,37 +91,36 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
             f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at "
             f"dimension {dim}), and none to be negative, but got input tensor's split_sizes={sizes}"
         )
-    return _made(_parts, input, dim, sizes)
+    return _parts(input, sizes, dim)
 
 
-def _parts(input: Any, dim: int, sizes: Sequence[int]) -> tuple[Any, ...]:
+def _parts(input: Any, sizes: list[int], dim: int) -> tuple[Any, ...]:
     """Return the views of :func:`split_with_sizes` for canonical arguments."""
     parts = []
     start = 0
-    for length in sizes:
-        parts.append(part(input, dim, start, start + length))
-        start += length
+    many = _are_many(len(sizes))
+    try:
+        if many:
+            gc.disable()
+        for length in sizes:
+            parts.append(part(input, dim, start, start + length))
+            start += length
+    finally:
+        if many:
+            gc.enable()
     return tuple(parts)
 
 
-def _made(
-    make: Callable[..., tuple[Any, ...]], input: Any, dim: int, of: Sequence[int]
-) -> tuple[Any, ...]:
-    """Return many new views; Python's collector of cycles looks through them once, not again and again."""
-    if len(of) < _MANY or not gc.isenabled():
-        return make(input, dim, of)
-    gc.disable()
-    try:
-        return make(input, dim, of)
-    finally:
-        gc.enable()
+def _are_many(views: int) -> bool:
+    """Return whether Python's collector of cycles would look through new views again and again."""
+    return views >= _MANY and gc.isenabled()
 
 
 def _cut(input: Any, sizes: list[int], dim: int) -> tuple[Any, ...]:
     """Return :func:`split_with_sizes` for canonical arguments: one node, where there is to be one."""
     if dispatch_state.layers_active or input._state:
         return split_with_sizes(input, sizes, dim)
-    return _made(_parts, input, dim, sizes)
+    return _parts(input, sizes, dim)
 
 
 def _equal_sizes(size: int, length: int) -> list[int]:
@@ -216,7 +217,7 @@ def tensor_split(
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")
         small, larger = divmod(size, given)
         # Each is a view by itself, as in torch, and so may be written to while recording.
-        return _made(_parts, input, dim, [small + (n < larger) for n in range(given)])
+        return _parts(input, [small + (n < larger) for n in range(given)], dim)
     # Cuts beyond the end, from the end, or out of order give what slices between them give.
     cuts = [0, *given, size]
     parts = []
