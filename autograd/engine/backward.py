@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorplug.core.contexts import Context, declare, thread
 from tensorplug.core.device.device import META
-from tensorplug.core.dispatch import layers
+from tensorplug.core.dispatch import layers, overrides
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops.creation.creation_like import ones_like
 from tensorplug.core.ops.joining.joining import stack
@@ -266,6 +266,20 @@ def grad(
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if not roots:
         raise RuntimeError("`outputs` argument to `grad()` cannot be empty.")
+    if dispatch_state.layers_active:
+        found = overrides.relevant((*roots, *wanted))
+        if found or overrides.modes_active():
+            options = {
+                "grad_outputs": grad_outputs,
+                "retain_graph": retain_graph,
+                "create_graph": create_graph,
+                "only_inputs": only_inputs,
+                "allow_unused": allow_unused,
+                "is_grads_batched": is_grads_batched,
+                "materialize_grads": materialize_grads,
+            }
+            results: tuple[Any, ...] = overrides.handle(grad, found, (roots, wanted), options)
+            return results
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: False."
@@ -279,7 +293,7 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     pass_ = BackwardPass(create_graph, retain, targets)
     _start(pass_, _in_graph(roots), gradients)
-    results = []
+    derivatives = []
     for tensor, shown in zip(_in_graph(wanted), wanted, strict=True):
         edge = edge_of(tensor)
         value = pass_.captured.get(_place(edge))
@@ -303,8 +317,8 @@ def grad(
             value = backward_hooks.as_tensor(pass_, value, edge.key)
         if shown is not tensor and value is not None:
             value = shown._gradient_over(value)
-        results.append(value)
-    return tuple(results)
+        derivatives.append(value)
+    return tuple(derivatives)
 
 
 def _batched(

@@ -797,3 +797,50 @@ def test_a_parameter_of_a_class_of_its_own_says_so():
     assert repr(x) == "Own([1., 1.])"
     assert repr(tp.nn.Parameter(x)) == "Parameter(Own([1., 1.], requires_grad=True))"
     assert repr(tp.nn.Parameter(tp.ones(2))).startswith("Parameter containing:")
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_are_of_the_class_of_what_is_differentiated(create_graph):
+    class Own(tp.Tensor):
+        pass
+
+    seen = []
+
+    class Watching(tp.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    for cls in (Own, Watching):
+        x, p = tp.ones(3).as_subclass(cls).requires_grad_(), tp.ones(3, requires_grad=True)
+        gradients = tp.autograd.grad((x * x * p).sum(), [p, x], create_graph=create_graph)
+        assert [type(g) for g in gradients] == [cls, cls]
+        assert [g.tolist() for g in gradients] == [[1.0] * 3, [2.0] * 3]
+        if create_graph:
+            (second,) = tp.autograd.grad(gradients[1].sum(), x)
+            assert second.tolist() == [2.0] * 3
+        (x * p).sum().backward()
+        assert type(x.grad) is type(p.grad) is tp.Tensor  # as in torch
+    assert seen.count(tp.autograd.grad) == 1 + create_graph
+    plain = tp.nn.Parameter(tp.ones(3))
+    assert type(tp.autograd.grad(plain.sum(), plain)[0]) is tp.Tensor
+
+
+def test_modes_meet_grad():
+    calls = []
+
+    class Watch(tp.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            calls.append((func, args, kwargs))
+            return func(*args, **(kwargs or {}))
+
+    x = tp.ones(2, requires_grad=True)
+    y = x.sum()
+    with Watch():
+        (gradient,) = tp.autograd.grad(y, x, allow_unused=True)
+    assert gradient.tolist() == [1.0, 1.0]
+    ((func, args, kwargs),) = calls
+    assert func is tp.autograd.grad
+    assert args == ((y,), (x,))
+    assert kwargs["allow_unused"] is True
