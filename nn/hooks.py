@@ -22,8 +22,8 @@ class GlobalHooks:
     def __init__(self) -> None:
         self.forward_pre: Hooks = OrderedDict()
         self.forward: Hooks = OrderedDict()
-        self.forward_with_kwargs: set[int] = set()
-        self.forward_always: set[int] = set()
+        self.forward_with_kwargs: dict[int, bool] = {}
+        self.forward_always: dict[int, bool] = {}
         self.backward_pre: Hooks = OrderedDict()
         self.backward: Hooks = OrderedDict()
         self.buffer_registration: Hooks = OrderedDict()
@@ -60,7 +60,7 @@ class ModuleHooks(ModuleBase):
         """
         handle = add_hook(self._forward_pre_hooks, hook, prepend=prepend)
         if with_kwargs:
-            self._forward_pre_hooks_with_kwargs[handle.id] = True
+            handle.note(self._forward_pre_hooks_with_kwargs)
         return handle
 
     def register_forward_hook(
@@ -94,9 +94,9 @@ class ModuleHooks(ModuleBase):
         """
         handle = add_hook(self._forward_hooks, hook, prepend=prepend)
         if with_kwargs:
-            self._forward_hooks_with_kwargs[handle.id] = True
+            handle.note(self._forward_hooks_with_kwargs)
         if always_call:
-            self._forward_hooks_always_called[handle.id] = True
+            handle.note(self._forward_hooks_always_called)
         return handle
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
@@ -263,9 +263,9 @@ def register_module_forward_hook(
     """Call ``hook(module, args, output)`` after each forward of every module."""
     handle = add_hook(global_hooks.forward, hook)
     if with_kwargs:
-        global_hooks.forward_with_kwargs.add(handle.id)
+        handle.note(global_hooks.forward_with_kwargs)
     if always_call:
-        global_hooks.forward_always.add(handle.id)
+        handle.note(global_hooks.forward_always)
     return handle
 
 

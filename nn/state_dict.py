@@ -211,7 +211,7 @@ class ModuleStateDict(ModuleBase):
                 if not key.startswith(prefix) or key == extra_key:
                     continue
                 name, dot, _ = key[len(prefix) :].partition(".")
-                if name not in own and not (dot and name in self._modules):
+                if name not in (self._modules if dot else own):
                     unexpected_keys.append(key)
 
     def _load_tensor(

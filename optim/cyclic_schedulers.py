@@ -6,10 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal
 
-from tensorplug.core import Tensor
-
 from .optimizer import Optimizer
-from .scheduler_base import LRScheduler, check_optimizer, per_group, set_value
+from .scheduler_base import LRScheduler, check_optimizer, copied, per_group, set_value
 
 
 def _check_momentum(optimizer: Optimizer, name: str) -> None:
@@ -28,8 +26,8 @@ def _set_momentum(group: dict[str, Any], value: float) -> None:
 
 
 def _start(group: dict[str, Any], lr: float) -> None:
-    set_value(group, "lr", lr)
-    group["initial_lr"] = group["lr"].clone() if isinstance(group["lr"], Tensor) else lr
+    set_value(group, "lr", copied(lr))
+    group["initial_lr"] = copied(group["lr"])
 
 
 class CyclicLR(LRScheduler):

@@ -31,8 +31,13 @@ def set_value(group: dict[str, Any], name: str, value: Any) -> None:
         group[name] = value
 
 
+def copied(value: Any) -> Any:
+    """Return a copy of a tensor, which its owner may write to; anything else as it is."""
+    return value.clone() if isinstance(value, Tensor) else value
+
+
 def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """Return `value` as a list with one entry per group.
+    """Return `value` as a list with one entry per group, of which each tensor is a copy.
 
     Raises
     ------
@@ -41,13 +46,13 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
-        return [value] * count
+        return [copied(value) for _ in range(count)]
     if len(value) != count:
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} "
             f"values, param_groups has {count}."
         )
-    return list(value)
+    return [copied(each) for each in value]
 
 
 def plain(value: Any) -> Any:
@@ -94,8 +99,7 @@ class LRScheduler:
         self.optimizer = check_optimizer(optimizer)
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                lr = group["lr"]
-                group.setdefault("initial_lr", lr.clone() if isinstance(lr, Tensor) else lr)
+                group.setdefault("initial_lr", copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an "

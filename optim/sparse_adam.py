@@ -34,7 +34,7 @@ class SparseAdam(Optimizer):
     Raises
     ------
     ValueError
-        If an option is out of range, or a parameter is itself sparse.
+        If an option is out of range, or a parameter is itself sparse, or complex.
     RuntimeError
         In `step`, if a gradient is dense.
 
@@ -71,15 +71,20 @@ class SparseAdam(Optimizer):
         check_range(eps > 0.0, "epsilon value", eps)
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
-        sparse = [
-            [number_of_group, place]
+        parameters = [
+            ([number_of_group, place], parameter)
             for number_of_group, group in enumerate(self.param_groups)
             for place, parameter in enumerate(group["params"])
-            if parameter.layout is not strided
         ]
+        sparse = [where for where, parameter in parameters if parameter.layout is not strided]
         if sparse:
             raise ValueError(
                 f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors"
+            )
+        complex_ = [where for where, parameter in parameters if parameter.is_complex()]
+        if complex_:
+            raise ValueError(
+                f"Complex params at indices {complex_}: SparseAdam does not support complex parameters"
             )
 
     def update(

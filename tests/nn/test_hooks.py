@@ -1,10 +1,14 @@
 """Hooks of modules: around forward, around backward, for all modules."""
 
+from collections import OrderedDict
+
 import numpy as np
 import pytest
 
 import tensorplug as tp
 from tensorplug import nn
+from tensorplug.nn.hooks import global_hooks
+from tensorplug.nn.module_base import HOOK_TABLES
 
 
 class Add(nn.Module):
@@ -110,6 +114,52 @@ def test_a_hook_called_in_any_case_is_called_once():
     with pytest.raises(ValueError, match="hook"):
         module(tp.ones(1))
     assert calls == [1]
+
+
+REGISTRATIONS = {
+    "forward_pre": lambda module, **options: module.register_forward_pre_hook(print, **options),
+    "forward": lambda module, **options: module.register_forward_hook(print, **options),
+    "forward of all": lambda module, **options: nn.modules.module.register_module_forward_hook(
+        print, **options
+    ),
+}
+
+
+@pytest.mark.parametrize("leaving", [False, True])
+@pytest.mark.parametrize("name", REGISTRATIONS)
+def test_nothing_is_left_of_a_hook_that_was_taken_away(name, leaving):
+    def entries():
+        own = [getattr(module, table) for table in HOOK_TABLES]
+        return [len(table) for table in own + [vars(global_hooks)[name] for name in everywhere]]
+
+    module = Add()
+    everywhere = [name for name in vars(global_hooks) if name.startswith("forward")]
+    before = entries()
+    options = [{"with_kwargs": True}]
+    if name != "forward_pre":
+        options += [{"always_call": True}, {"with_kwargs": True, "always_call": True}]
+    for each in options:
+        handle = REGISTRATIONS[name](module, **each)
+        assert sum(entries()) - sum(before) == 1 + len(each)
+        assert handle.hooks_dict_ref()[handle.id] is print
+        if leaving:
+            with handle:
+                pass
+        else:
+            handle.remove()
+            handle.remove()
+        assert entries() == before
+
+
+@pytest.mark.parametrize("extra", [1, 2])
+def test_handles_of_ones_own_dictionaries(extra):
+    hooks, notes = OrderedDict(), [OrderedDict() for _ in range(extra)]
+    handle = tp.utils.hooks.RemovableHandle(hooks, extra_dict=notes[0] if extra == 1 else notes)
+    for table in (hooks, *notes):
+        table[handle.id] = table[-1] = print
+    assert handle.hooks_dict_ref() is hooks
+    handle.remove()
+    assert [list(table) for table in (hooks, *notes)] == [[-1]] * (1 + extra)
 
 
 # --- backward ---

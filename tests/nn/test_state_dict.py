@@ -94,7 +94,10 @@ def test_everything_that_does_not_fit_is_listed():
 
 def test_torch_lists_the_same():
     torch = pytest.importorskip("torch", reason="messages are compared with torch's")
-    state = {"0.weight": 0, "0.extra": 0, "2.weight": 0, "weight": 0}
+    state = {
+        "0.weight": 0, "0.extra": 0, "2.weight": 0, "weight": 0, "0": 0,
+        "0.weight.more": 0, "0.extra.more": 0, "0.weight.": 0, "1.more.and.more": 0,
+    }  # fmt: skip
     messages = []
     for library in (tp, torch):
         net = library.nn.Sequential(library.nn.Linear(2, 3), library.nn.Identity())

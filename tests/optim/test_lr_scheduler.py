@@ -190,6 +190,50 @@ def test_a_tensor_rate_keeps_its_identity():
     assert optimizer.param_groups[0]["initial_lr"].item() == 1.0
 
 
+#: Schedulers by tensors, and the options of a group that they make of them.
+BY_TENSORS = {
+    "CyclicLR": (
+        {"base_lr": 0.1, "max_lr": 0.5, "base_momentum": 0.8, "max_momentum": 0.9},
+        {"step_size_up": 3},
+    ),
+    "OneCycleLR": (
+        {"max_lr": 0.5, "base_momentum": 0.8, "max_momentum": 0.9},
+        {"total_steps": 12},
+    ),
+    "SWALR": ({"swa_lr": 0.05}, {"anneal_epochs": 4}),
+}
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("name", BY_TENSORS)
+def test_who_gave_a_tensor_may_write_to_it(name, several):
+    numbers, others = BY_TENSORS[name]
+    tensors = {key: tp.tensor(value, dtype=tp.float64) for key, value in numbers.items()}
+    taken = []
+    for given in (numbers, tensors):
+        optimizer = optimizer_of(tp)
+        module = tp.optim.swa_utils if name == "SWALR" else lr_scheduler
+        values = {key: [value] * 2 if several else value for key, value in given.items()}
+        scheduler = getattr(module, name)(optimizer, **values, **others)
+        for tensor in tensors.values():
+            tensor.fill_(7.0)
+        steps = [float(value) for _ in range(8) for value in path(optimizer, scheduler, 1)[4:]]
+        options = {*numbers, "initial_lr"} & {*optimizer.param_groups[0]}
+        taken.append(
+            steps + [float(group[key]) for group in optimizer.param_groups for key in options]
+        )
+        for key, value in numbers.items():
+            tensors[key].fill_(value)
+    assert taken[1] == pytest.approx(taken[0], rel=1e-6)
+
+
+def test_groups_do_not_share_a_tensor():
+    optimizer = optimizer_of(tp)
+    lr_scheduler.OneCycleLR(optimizer, max_lr=tp.tensor(0.5), total_steps=5)
+    first, second = (group["max_lr"] for group in optimizer.param_groups)
+    assert first is not second
+
+
 def test_resuming_at_an_epoch():
     optimizer = optimizer_of(tp)
     with pytest.raises(KeyError, match="param 'initial_lr' is not specified in param_groups"):

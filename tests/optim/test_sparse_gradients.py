@@ -117,6 +117,9 @@ def test_sparse_adam_refuses_dense_gradients_and_sparse_parameters():
         tp.optim.SparseAdam([weight]).step()
     with pytest.raises(ValueError, match=r"Sparse params at indices \[\[0, 0\]\]"):
         tp.optim.SparseAdam([tp.sparse_coo_tensor((2, 3))])
+    groups = [{"params": [weight]}, {"params": [tp.ones(2), tp.ones(2, dtype=tp.complex64)]}]
+    with pytest.raises(ValueError, match=r"Complex params at indices \[\[1, 1\]\]"):
+        tp.optim.SparseAdam(groups)
     for options in ({"lr": 0.0}, {"eps": 0.0}, {"betas": (1.0, 0.9)}):
         with pytest.raises(ValueError, match="Invalid"):
             tp.optim.SparseAdam([weight], **options)
