@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, ParamSpec
 
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
@@ -12,6 +14,7 @@ from tensorplug.core.device.generator import Generator
 from tensorplug.core.ops import randperm
 
 Mode = Literal["fan_in", "fan_out"]
+Arguments = ParamSpec("Arguments")
 
 _LINEAR = {
     "linear",
@@ -361,3 +364,34 @@ def sparse_(
             order = randperm(rows, generator=generator)
             tensor[order[:zeros].to(tensor.device), column] = 0
     return tensor
+
+
+def _deprecated(function: Callable[Arguments, Tensor]) -> Callable[Arguments, Tensor]:
+    """Return `function` under the name without an underscore that it had before torch 0.4."""
+    name = function.__name__[:-1]
+
+    @functools.wraps(function)
+    def former(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Tensor:
+        warnings.warn(
+            f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **kwargs)
+
+    former.__name__ = former.__qualname__ = name
+    former.__doc__ = f"Deprecated name of :func:`~tensorplug.nn.init.{name}_`."
+    return former
+
+
+constant = _deprecated(constant_)
+dirac = _deprecated(dirac_)
+eye = _deprecated(eye_)
+kaiming_normal = _deprecated(kaiming_normal_)
+kaiming_uniform = _deprecated(kaiming_uniform_)
+normal = _deprecated(normal_)
+orthogonal = _deprecated(orthogonal_)
+sparse = _deprecated(sparse_)
+uniform = _deprecated(uniform_)
+xavier_normal = _deprecated(xavier_normal_)
+xavier_uniform = _deprecated(xavier_uniform_)

@@ -171,6 +171,12 @@ def _canonical_affine_grid(
         )
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")
+    if theta.shape[0] != sizes[0]:
+        raise RuntimeError(
+            f"affine_grid(): Expected size for first two dimensions of batch2 tensor to be: [{sizes[0]}, "
+            f"{count + 1}] but got: [{theta.shape[0]}, {count + 1}]. theta has a matrix for each image of "
+            "size"
+        )
     return theta, sizes, bool(align_corners)
 
 
@@ -196,6 +202,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     ------
     ValueError
         If the shapes do not fit.
+    RuntimeError
+        If `theta` and `size` have different N.
     """
     extents = list(size[2:])
     count = len(extents)

@@ -33,11 +33,13 @@ class _Table(Module):
                 )
             self.weight = Parameter(given, requires_grad=not frozen)
 
-    def _checked_padding(self, padding_idx: int | None, rows: int) -> int | None:
+    def _checked_padding(
+        self, padding_idx: int | None, rows: int, name: str = "Padding_idx"
+    ) -> int | None:
         if padding_idx is None:
             return None
         if not -rows <= padding_idx < rows:
-            raise AssertionError("Padding_idx must be within num_embeddings")
+            raise AssertionError(f"{name} must be within num_embeddings")
         return padding_idx % rows
 
     def reset_parameters(self) -> None:
@@ -202,7 +204,7 @@ class EmbeddingBag(_Table):
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
-        self.padding_idx = self._checked_padding(padding_idx, num_embeddings)
+        self.padding_idx = self._checked_padding(padding_idx, num_embeddings, "padding_idx")
         self.mode = mode
         self.sparse = sparse
         self.include_last_offset = include_last_offset

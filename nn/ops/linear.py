@@ -23,10 +23,15 @@ def _canonical_linear(input: Any, weight: Any, bias: Any = None) -> Any:
     check_tensor(input, "linear")
     check_tensor(weight, "linear", "weight")
     shape, other = input._shape, weight._shape
-    if not shape or len(other) not in (1, 2) or shape[-1] != other[-1]:
+    if not shape or not other:
+        raise RuntimeError(
+            f"linear(): both arguments to linear need to be at least 1D, but they are {len(shape)}D and "
+            f"{len(other)}D"
+        )
+    if len(other) > 2 or shape[-1] != other[-1]:
         rows, columns = math.prod(shape[:-1]), "x".join(map(str, other[::-1]))
         raise RuntimeError(
-            f"linear(): mat1 and mat2 shapes cannot be multiplied ({rows}x{shape[-1] if shape else 1} and "
+            f"linear(): mat1 and mat2 shapes cannot be multiplied ({rows}x{shape[-1]} and "
             f"{columns}): the last sizes of input {list(shape)} and weight {list(other)} must be equal, "
             "and the weight have one or two dimensions"
         )
@@ -83,7 +88,22 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         (out, in1, in2).
     bias : Tensor, optional
         (out,).
+
+    Raises
+    ------
+    RuntimeError
+        If the shapes do not fit: what stands for * is the same of both inputs.
     """
+    one, other = input1.shape[:-1], input2.shape[:-1]
+    if len(one) != len(other):
+        raise RuntimeError(
+            f"bilinear(): input dimensions do not match: got {len(one) + 1} and {len(other) + 1}"
+        )
+    for dim, (a, b) in enumerate(zip(one, other, strict=True)):
+        if a != b:
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {dim}: got {a} and {b}"
+            )
     output = einsum("...i,kij,...j->...k", input1, weight, input2)
     return output if bias is None else output + bias
 

@@ -305,7 +305,9 @@ def _check_next(value: Tensor, parametrization: Module) -> None:
         _check_like(result, value, "A parametrization")
         if hasattr(parametrization, "right_inverse"):
             with suppress(NotImplementedError):
-                _check_like(parametrization.right_inverse(result), value, "right_inverse")
+                _check_like(
+                    parametrization.right_inverse(result), value, "parametrization.right_inverse"
+                )
 
 
 def _check_like(result: Any, value: Tensor, what: str) -> None:
@@ -316,10 +318,12 @@ def _check_like(result: Any, value: Tensor, what: str) -> None:
         ("shape", list(value.shape), list(result.shape)),
     ):
         if before != after:
-            raise ValueError(
-                f"Registering a parametrization may not change the {kind} of the tensor, unless `unsafe` "
-                f"flag is enabled: {before} became {after}"
+            wanted = (
+                f"Registering a parametrization may not change the {kind} of the tensor"
+                if what == "A parametrization"
+                else f"The tensor returned by {what} must have the same {kind} as the tensor"
             )
+            raise ValueError(f"{wanted}, unless `unsafe` flag is enabled: {before} became {after}")
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:

@@ -194,7 +194,7 @@ def pack_padded_sequence(
     Raises
     ------
     RuntimeError
-        If lengths are not positive, not sorted, or not one per sequence.
+        If lengths are not positive, not sorted, or not one per sequence, or `input` has no elements.
 
     Examples
     --------
@@ -204,6 +204,10 @@ def pack_padded_sequence(
     >>> packed.data, packed.batch_sizes
     (tensor([1., 4., 2., 3.]), tensor([2, 1, 1]))
     """
+    if not input.numel():
+        raise RuntimeError(
+            f"Cannot pack empty tensors. The input has the shape {list(input.shape)}"
+        )
     sizes = (
         lengths
         if isinstance(lengths, Tensor)
@@ -336,7 +340,7 @@ def pad_sequence(
         )
     members = list(sequences)
     if not members:
-        raise ValueError("pad_sequence: received an empty list of sequences")
+        raise RuntimeError("pad_sequence: received an empty list of sequences")
     if padding_side not in ("left", "right"):
         raise ValueError(
             f"pad_sequence: padding_side should be 'left' or 'right', got {padding_side!r}"

@@ -177,3 +177,32 @@ def test_nothing_to_fill(name):
     tensor = tp.empty(0, 3)
     with pytest.warns(UserWarning, match="zero-element tensors is a no-op"):
         assert getattr(init, name)(tensor) is tensor
+
+
+#: Arguments of the initialisers that need some.
+ARGUMENTS = {"constant_": (2.0,), "sparse_": (0.5,)}
+FORMER = sorted(
+    name[:-1]
+    for name in vars(init)
+    if name.endswith("_") and name not in ("ones_", "trunc_normal_", "zeros_") and name[0] != "_"
+)
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_names_from_before_the_underscore_warn_and_do_the_same(name):
+    sizes = (4, 4, 3) if name == "dirac" else (4, 3)
+    results = []
+    for spelling in (f"{name}_", name):
+        tp.manual_seed(0)
+        weight = tp.full(sizes, 7.0)
+        function = getattr(init, spelling)
+        arguments = ARGUMENTS.get(f"{name}_", ())
+        if spelling == name:
+            with pytest.warns(FutureWarning, match=f"`nn.init.{name}` is now deprecated in favor"):
+                result = function(weight, *arguments)
+        else:
+            result = function(weight, *arguments)
+        assert result is weight
+        results.append(weight.tolist())
+    assert results[0] == results[1]
+    assert getattr(init, name).__name__ == name

@@ -36,12 +36,6 @@ QUANTIZED = "there are no quantized tensors"
 COMPILED = "for torch's compiler, or its code generators"
 PROTOTYPE = "a prototype of torch that may still change"
 MANY_DEVICES = "needs several devices or processes"
-DEPRECATED = "deprecated in torch since 0.4: the name with an underscore"
-
-DEPRECATED_INITIALISERS = (
-    "constant", "dirac", "eye", "kaiming_normal", "kaiming_uniform", "normal", "orthogonal",
-    "sparse", "uniform", "xavier_normal", "xavier_uniform",
-)  # fmt: skip
 
 MISSING = {
     "nn.Container": "deprecated in torch since 0.4: Module",
@@ -59,7 +53,6 @@ MISSING = {
     "nn.functional.boolean_dispatch": COMPILED,
     "nn.functional.scaled_grouped_mm": PROTOTYPE,
     "nn.functional.scaled_mm": PROTOTYPE,
-    **{f"nn.init.{name}": DEPRECATED for name in DEPRECATED_INITIALISERS},
     "nn.attention.WARN_FOR_UNFUSED_KERNELS": "a switch of torch's own kernels",
     "nn.attention.activate_flash_attention_impl": "kernels are chosen by plugins' priorities",
     "nn.attention.current_flash_attention_impl": "kernels are chosen by plugins' priorities",

@@ -123,7 +123,7 @@ def test_padding_passes_gradients():
     ("sequences", "options", "error", "text"),
     [
         (3, {}, RuntimeError, "Expected iterable for input sequences"),
-        ([], {}, ValueError, "empty list of sequences"),
+        ([], {}, RuntimeError, "empty list of sequences"),
         ([[1.0]], {"padding_side": "top"}, ValueError, "padding_side should be"),
     ],
 )

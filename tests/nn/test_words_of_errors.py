@@ -39,8 +39,74 @@ RANKS = {
     if rank not in (count + 1, count + 2)
 }
 
+#: Matrices and sizes, inputs and targets, … that do not belong together.
+PAIRS = {
+    **{
+        f"affine_grid-{size}": lambda L, size=size: L.nn.functional.affine_grid(
+            L.zeros(2, len(size) - 2, len(size) - 1), size, align_corners=False
+        )
+        for size in [(1, 1, 2, 2), (3, 1, 2, 2), (1, 1, 2, 2, 2), (4, 1, 2, 2, 2)]
+    },
+    **{
+        f"bilinear-{one}-{other}": lambda L, one=one, other=other: L.nn.functional.bilinear(
+            L.ones(*one, 2), L.ones(*other, 3), L.ones(5, 2, 3)
+        ).sum()
+        for one, other in [
+            ((4,), ()), ((), (4,)), ((4,), (1,)), ((1, 4), (4,)), ((2, 1), (2, 3)), ((2, 3), (2, 3)),
+        ]
+    },
+    **{
+        f"soft_margin_loss-{shape}-{target}": lambda L, shape=shape, target=target: (
+            L.nn.functional.soft_margin_loss(L.ones(shape), L.ones(target))
+        )
+        for shape, target in [
+            ((), (4,)), ((4,), (3, 4)), ((4,), (4, 1)), ((1, 4), (3, 1)), ((4, 3), (3,)), ((4, 3), ()),
+        ]
+    },
+    "multilabel_soft_margin_loss": lambda L: L.nn.functional.multilabel_soft_margin_loss(
+        L.tensor(1.0), L.tensor(1.0)
+    ),
+    **{
+        f"linear-{shape}-{weight}": lambda L, shape=shape, weight=weight: L.nn.functional.linear(
+            L.ones(shape), L.ones(weight)
+        ).sum()
+        for shape, weight in [((), (1, 1)), ((1,), ()), ((), ()), ((), (1,)), ((2, 3), (3,))]
+    },
+    **{
+        f"fractional_max_pool2d-{kernel}": lambda L, kernel=kernel: (
+            L.nn.functional.fractional_max_pool2d(L.ones(1, 1, 7, 7), kernel, output_size=(1, 7))
+        )
+        for kernel in [(2, 8), (8, 2), 8, 2]
+    },
+    **{
+        f"MultiheadAttention-{'-'.join(map(str, ranks))}": lambda L, ranks=ranks: (
+            L.nn.MultiheadAttention(4, 2)(
+                *(L.ones((4,) * rank) for rank in ranks[:3]),
+                key_padding_mask=L.ones((4,) * ranks[3]).bool() if ranks[3] else None,
+                attn_mask=L.ones((4,) * ranks[4]) if ranks[4] else None,
+            )[0].sum().detach() * 0
+        )
+        for ranks in [
+            (3, 2, 3, 0, 0), (3, 3, 2, 0, 0), (2, 2, 3, 0, 0), (2, 3, 3, 0, 0), (3, 3, 3, 1, 0),
+            (2, 2, 2, 2, 0), (3, 3, 3, 0, 1), (3, 3, 3, 0, 4), (2, 2, 2, 0, 1), (2, 2, 2, 0, 4),
+            (1, 1, 1, 0, 0), (3, 3, 3, 0, 2),
+        ]
+    },
+    **{
+        f"pack-{shape}-{lengths}": lambda L, shape=shape, lengths=lengths: (
+            L.nn.utils.rnn.pack_padded_sequence(L.ones(shape), lengths).data.sum()
+        )
+        for shape, lengths in [((0, 0), []), ((0, 1, 10), [1]), ((3, 2, 0), [3, 2]), ((3, 2, 4), [3])]
+    },
+    "pack_sequence": lambda L: L.nn.utils.rnn.pack_sequence([]),
+    "pad_sequence": lambda L: L.nn.utils.rnn.pad_sequence([]),
+    "Embedding": lambda L: L.nn.Embedding(3, 2, padding_idx=4),
+    "EmbeddingBag": lambda L: L.nn.EmbeddingBag(3, 2, padding_idx=-4),
+}  # fmt: skip
+
 CASES = {
     **RANKS,
+    **PAIRS,
     **{
         f"{loss}-{dtype}": weighted(loss, dtype)
         for loss in ("nll_loss", "cross_entropy", "multi_margin_loss")
@@ -138,3 +204,34 @@ def test_sizes_are_no_floating_point_tensors():
             L.nn.functional.interpolate(L.zeros(1, 1, 4, 4), size=(L.tensor(2.0), L.tensor(2.0)))
     image = tp.nn.functional.interpolate(tp.zeros(1, 1, 4, 4), size=(tp.tensor(2), tp.tensor(3)))
     assert image.shape == (1, 1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "extent"), [((8, 2, 2), "time"), ((2, 8, 2), "height"), (8, "time")]
+)
+def test_windows_larger_than_a_volume(kernel, extent):
+    for L in (torch, tp):
+        with pytest.raises(
+            RuntimeError, match=f"pool {extent} 8 too large relative to input {extent} 7"
+        ):
+            L.nn.functional.fractional_max_pool3d(L.ones(1, 1, 7, 7, 7), kernel, output_size=2)
+
+
+@pytest.mark.parametrize("kind", ["dtype", "shape"])
+def test_an_inverse_of_a_second_parametrization(kind):
+    for L in (torch, tp):
+
+        class Changing(L.nn.Module):
+            def forward(self, x):
+                return x
+
+            def right_inverse(self, x):
+                return x.double() if kind == "dtype" else x[:1]
+
+        layer = L.nn.Linear(3, 4)
+        parametrize = L.nn.utils.parametrize
+        parametrize.register_parametrization(layer, "weight", L.nn.Identity())
+        words = f"returned by parametrization.right_inverse must have the same {kind} as"
+        with pytest.raises(ValueError, match=words):
+            parametrize.register_parametrization(layer, "weight", Changing())
+        assert len(layer.parametrizations.weight) == 1

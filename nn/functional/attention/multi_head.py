@@ -182,19 +182,24 @@ def _check_shapes(query: Any, key: Any, value: Any, padding: Any, mask: Any, hea
         raise AssertionError(
             f"query should be unbatched 2D or batched 3D tensor but received {query.ndim}-D query tensor"
         )
+    which = (
+        f"For {'batched' if query.ndim == 3 else 'unbatched'} ({query.ndim}-D) `query`, expected"
+    )
     if key.ndim != query.ndim or value.ndim != query.ndim:
         raise AssertionError(
-            f"For a {query.ndim}-D query, expected key and value to be {query.ndim}-D but found "
-            f"{key.ndim}-D and {value.ndim}-D tensors respectively"
+            f"{which} `key` and `value` to be {query.ndim}-D but found {key.ndim}-D and {value.ndim}-D "
+            "tensors respectively"
         )
     if padding is not None and padding.ndim != query.ndim - 1:
         raise AssertionError(
-            f"For a {query.ndim}-D query, expected key_padding_mask to be None or {query.ndim - 1}-D but "
-            f"found {padding.ndim}-D tensor instead"
+            f"{which} `key_padding_mask` to be `None` or {query.ndim - 1}-D but found {padding.ndim}-D "
+            "tensor instead"
         )
     if mask is not None:
         if mask.ndim not in (2, 3):
-            raise RuntimeError(f"attn_mask's dimension {mask.ndim} is not supported")
+            raise AssertionError(
+                f"{which} `attn_mask` to be `None`, 2-D or 3-D but found {mask.ndim}-D tensor instead"
+            )
         length, source = query.shape[0], key.shape[0]
         batch = query.shape[1] if query.ndim == 3 else 1
         wanted = (length, source) if mask.ndim == 2 else (batch * heads, length, source)

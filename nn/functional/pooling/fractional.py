@@ -25,6 +25,8 @@ __all__ = [
 Ints = int | Sequence[int]
 Ratio = float | Sequence[float]
 
+_EXTENTS = ("time", "height", "width")
+
 
 def _rule(count: int, *, both: bool) -> Callable[..., Any]:
     """Return the rule of ``fractional_max_pool<count>d``, or of the op that returns indices too."""
@@ -61,9 +63,11 @@ def _rule(count: int, *, both: bool) -> Callable[..., Any]:
         else:
             _check_count(output_size, count, name, "output_size")
             wanted = per_dimension(output_size, count, name, "output_size")
-        for s, k, w in zip(size, kernel, wanted, strict=True):
+        for of, s, k, w in zip(_EXTENTS[-count:], size, kernel, wanted, strict=True):
             if w + k - 1 > s:
-                raise RuntimeError(f"{name}(): pool size {k} too large relative to input size {s}")
+                raise RuntimeError(
+                    f"{name}(): pool {of} {k} too large relative to input {of} {s}, for an output of {w}"
+                )
         samples = None if _random_samples is None else _checked(_random_samples, x, name)
         if added or samples is None or (return_indices and not both):
             if samples is None:

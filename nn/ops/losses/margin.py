@@ -13,7 +13,7 @@ from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, minimum, relu, where, zeros
 from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.predicates import result_type
-from tensorplug.core.tensor.shapes import normalize_dim
+from tensorplug.core.tensor.shapes import broadcast_shapes, normalize_dim
 
 from .._gradients import gradients
 from ..activation import logsigmoid
@@ -147,8 +147,15 @@ def hinge_embedding_loss(
     return reduced(apart + together, reduction, "hinge_embedding_loss")
 
 
-def _check_soft_margin(input: Any, *_: Any) -> None:
+def _check_soft_margin(input: Any, target: Any, *_: Any) -> None:
     check_tensors("soft_margin_loss", input=input)
+    if target.shape != input.shape:
+        whole = broadcast_shapes(input.shape, target.shape)
+        if whole != tuple(input.shape):
+            raise RuntimeError(
+                f"soft_margin_loss(): output with shape {list(input.shape)} doesn't match the broadcast "
+                f"shape {list(whole)}: there are more targets than elements of input"
+            )
 
 
 @loss("input, target, reduction", _check_soft_margin)
@@ -331,6 +338,11 @@ def multilabel_margin_loss_backward(
 
 def _check_multilabel_soft_margin(input: Any, *_: Any) -> None:
     check_tensors("multilabel_soft_margin_loss", input=input)
+    if not input.ndim:
+        raise IndexError(
+            "multilabel_soft_margin_loss(): Dimension specified as -1 but tensor has no dimensions; the "
+            "last one of input holds the classes"
+        )
 
 
 @loss("input, target, weight, reduction", _check_multilabel_soft_margin)
