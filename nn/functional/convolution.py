@@ -79,7 +79,8 @@ def _rule(count: int) -> Callable[..., Any]:
             )
         if bias is not None and bias._shape != (outputs,):
             raise RuntimeError(
-                f"{name}(): expected bias of shape [{outputs}], got {list(bias.shape)}"
+                f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with "
+                f"{outputs} elements, but got bias of size {list(bias.shape)} instead"
             )
         before, after = _padding(weight, padding, steps, spread, count, name)
         for size, k, p, q, d in zip(x._shape[2:], kernel, before, after, spread, strict=True):
@@ -143,6 +144,12 @@ def _transposed_rule(count: int) -> Callable[..., Any]:
                 f"Given transposed=1, weight of size {list(weight.shape)}, expected "
                 f"input{list(x.shape)} to have {weight.shape[0]} channels, but got {x.shape[1]} "
                 "channels instead"
+            )
+        outputs = weight._shape[1] * groups
+        if bias is not None and bias._shape != (outputs,):
+            raise RuntimeError(
+                f"Given transposed=1, weight of size {list(weight.shape)}, expected bias to be "
+                f"1-dimensional with {outputs} elements, but got bias of size {list(bias.shape)} instead"
             )
         for s, d, e in zip(steps, spread, extra, strict=True):
             if e >= s and e >= d:

@@ -98,6 +98,13 @@ PAIRS = {
         )
         for shape, lengths in [((0, 0), []), ((0, 1, 10), [1]), ((3, 2, 0), [3, 2]), ((3, 2, 4), [3])]
     },
+    **{
+        f"conv_transpose{count}d-{bias}-{groups}": lambda L, count=count, bias=bias, groups=groups: getattr(
+            L.nn.functional, f"conv_transpose{count}d"
+        )(L.ones(2, 4, *[3] * count), L.ones(4, 1, *[2] * count), L.ones(bias), groups=groups).sum()
+        for count in (1, 2, 3)
+        for bias, groups in [((), 1), ((3,), 1), ((1,), 2), ((1, 2), 2), ((2,), 2), ((1,), 1)]
+    },
     "pack_sequence": lambda L: L.nn.utils.rnn.pack_sequence([]),
     "pad_sequence": lambda L: L.nn.utils.rnn.pad_sequence([]),
     "Embedding": lambda L: L.nn.Embedding(3, 2, padding_idx=4),
@@ -235,3 +242,27 @@ def test_an_inverse_of_a_second_parametrization(kind):
         with pytest.raises(ValueError, match=words):
             parametrize.register_parametrization(layer, "weight", Changing())
         assert len(layer.parametrizations.weight) == 1
+
+
+@pytest.mark.parametrize("size", [(2,), [2], (2, 2), (2, 2, 2), (2, 2, 2, 2)])
+@pytest.mark.parametrize("kind", ["avg", "max"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_as_many_sizes_as_dimensions_are_pooled_to(count, kind, size):
+    shapes = []
+    for L in (torch, tp):
+        pool = getattr(L.nn, f"Adaptive{kind.title()}Pool{count}d")(size)
+        try:
+            shapes.append(tuple(pool(L.ones(2, 3, *[7] * count)).shape))
+        except (RuntimeError, ValueError):
+            shapes.append(None)
+    assert shapes[1] == shapes[0]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (6,), (3, 3), (1, 3)])
+@pytest.mark.parametrize("name", ["running_mean", "running_var", "weight", "bias"])
+def test_instance_norm_has_one_element_per_channel_and_writes_nothing_else(name, shape):
+    for L in (torch, tp):
+        options = {"running_mean": L.ones(3), "running_var": L.ones(3), name: L.ones(shape)}
+        with pytest.raises(RuntimeError):
+            L.nn.functional.instance_norm(L.rand(4, 3, 5), **options)
+        assert all((value == 1).all() for value in options.values())

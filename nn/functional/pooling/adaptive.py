@@ -39,8 +39,6 @@ def _output_size(output_size: Any, size: Shape, name: str) -> Shape:
     wanted = (
         tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * count
     )
-    if len(wanted) == 1:
-        wanted *= count
     if len(wanted) != count:
         raise RuntimeError(f"{name}(): output_size must be {count}, got {len(wanted)}")
     known = [s if w is None else w for w, s in zip(wanted, size, strict=True)]

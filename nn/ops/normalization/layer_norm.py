@@ -240,6 +240,18 @@ def _canonical_instance_norm(
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {list(input.shape)}"
         )
+    channels = input._shape[1]
+    for name, value in (
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+        ("weight", weight),
+        ("bias", bias),
+    ):
+        if value is not None and value._shape != (channels,):
+            raise RuntimeError(
+                f"instance_norm(): {name} should contain {channels} elements, one per channel, got shape "
+                f"{list(value._shape)}"
+            )
     return input, *options, True, momentum, eps
 
 
