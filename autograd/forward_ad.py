@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tensorplug.core.contexts import OwnContext, Steps, declare, leave as leave_context, thread
 from tensorplug.core.dispatch.counts import count_layers
+from tensorplug.core.tensor.layout import strided
 from tensorplug.core.tensor.tensor import Tensor
 
 from .forward.forward_mode import ForwardLevel, set_tangent, tangent_at
@@ -149,8 +150,30 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> A
         )
     with ActiveLevels((), state.tangents):
         dual: Any = low.view_as(low)
-    set_tangent(dual, chosen, direction)
+    set_tangent(dual, chosen, _laid_out(direction, low))
     return raised(dual, batches)
+
+
+def _laid_out(tangent: Any, tensor: Any) -> Any:
+    """Return a tangent that lies in its memory as its tensor does: a copy if need be.
+
+    What shows memory, as ``as_strided`` does, then shows the same elements of both.
+    """
+    if tensor._key.intercepts or tangent._key.intercepts or tensor.layout is not strided:
+        return tangent
+    steps = tensor.stride()
+    size = _elements(tensor)
+    if 0 in steps or (tangent.stride() == steps and _elements(tangent) == size):
+        return tangent
+    memory = tangent.new_zeros((size,))
+    shown = memory.as_strided(tensor._shape, steps, tensor.storage_offset())
+    return shown.copy_(tangent)
+
+
+def _elements(tensor: Any) -> int:
+    """Return how many elements a tensor's memory has."""
+    size: int = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return size
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,7 @@ class FunctionCtx:
         self._dirty: tuple[Any, ...] = ()
         self._non_differentiable: tuple[Any, ...] = ()
         self._materialize = True
+        self._materialize_non_diff_grads = True
         self._node: Any = None
         self._for_forward: tuple[Any, ...] = ()
         self._jvp = False
@@ -69,6 +71,14 @@ class FunctionCtx:
         if self._node is None:
             return self._to_save
         return self._node.unpack()
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """An old name of :attr:`saved_tensors`."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
+        )
+        return self.saved_tensors
 
 
 class FunctionNode(MultiNode):
@@ -136,7 +146,11 @@ class FunctionNode(MultiNode):
         gradients: list[Any] = []
         for number, (key, shape) in enumerate(self.outputs):
             given = gradient.get(number)
-            if given is None and self.ctx._materialize:
+            if (
+                given is None
+                and self.ctx._materialize
+                and (self.differentiable[number] or self.ctx._materialize_non_diff_grads)
+            ):
                 given = zeros(key, shape, raw)
             gradients.append(new_tensor(given, key, shape) if raw and given is not None else given)
         if not all(self.returned):
@@ -225,9 +239,18 @@ class Function:
         cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionNode,), {"__slots__": ()})
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static: call "
+            "apply() on the class itself",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse the way that functions were called in before their methods were static."""
         raise RuntimeError(
-            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all "
-            "static; call apply() on the class itself"
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style "
+            f"autograd function with static forward method: call {type(self).__name__}.apply()"
         )
 
     @staticmethod
@@ -311,11 +334,22 @@ class Function:
         for position, out in enumerate(outputs):
             dirty = any(out is other for other in ctx._dirty)
             if not dirty and any(out is arg for arg in inputs):
-                # An input that is returned as it is becomes a new tensor of the same memory.
-                outputs[position] = out.detach()
+                outputs[position] = _as_view(out, ctx)
         if recorded:
             _attach(cls, ctx, args, tracked, outputs)
         return outputs[0] if single else tuple(outputs)
+
+
+def _as_view(returned: Any, ctx: FunctionCtx) -> Any:
+    """Return what stands for an input that is returned as it is: a view, for writes to it reach the input."""
+    if any(returned is other for other in ctx._non_differentiable):
+        alone = returned.detach()
+        ctx._non_differentiable = (*ctx._non_differentiable, alone)
+        return alone
+    if returned._key.intercepts:
+        return returned.detach()
+    with gradient_off():
+        return returned.view_as(returned)
 
 
 def _backward_of(function: Any) -> Any:

@@ -141,7 +141,7 @@ def node_extra(node: Node) -> NodeExtra:
     return node.extra
 
 
-class AccumulateGrad:
+class AccumulateGrad(Node):
     """What ``next_functions`` shows for a leaf: the step that adds to its ``grad``."""
 
     __slots__ = ("variable",)

@@ -160,7 +160,7 @@ def grad(func: Function, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 def _tensors(tree: Any, name: str, may_be_empty: bool = False) -> tuple[list[Any], Any]:
     """Return the leaves of what a function returned, which must be tensors, and the structure."""
     leaves, spec = tree_flatten(tree)
-    if not leaves and not may_be_empty:
+    if tree is None or (not leaves and not may_be_empty):
         raise RuntimeError(
             f"{name}: Expected f to be a function that has non-empty output (got output = {tree!r})"
         )
@@ -338,7 +338,7 @@ def jvp(
         for item in items:
             if not isinstance(item, Tensor):
                 raise RuntimeError(
-                    f"{name}: Expected {what} to contain only tensors, got {type(item)}"
+                    f"{name}: Expected {what} to only contain Tensors, got {type(item)}"
                 )
     for point, vector in zip(points, vectors, strict=True):
         if point._shape != vector._shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn, TypeGuard
 
 from tensorplug.core.device.meta import MetaArray
@@ -75,6 +76,18 @@ class _Ended:
         )
 
 
+def _refused(name: str) -> Callable[..., NoReturn]:
+    """Return a method that has no meaning for a part of memory that the samples share."""
+
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(
+            f"vmap: Cannot access data pointer of Tensor that doesn't have storage: {name} is not possible "
+            "inside of vmap, where a tensor shows one sample of the memory of all"
+        )
+
+    return refuse
+
+
 class BatchedTensor(Tensor):
     """A tensor that shows all but one of the dimensions of another one.
 
@@ -138,6 +151,11 @@ class BatchedTensor(Tensor):
     def data(self, value: Any) -> None:
         raise RuntimeError("vmap: data cannot be set inside of vmap")
 
+    def detach_(self) -> Any:
+        """Cut the tensor behind off from its graph."""
+        self.value.detach_()
+        return self
+
     def register_hook(self, hook: Any) -> Any:
         """Call `hook` with the gradient of the tensor behind, as a batched tensor."""
         level, bdim = self.level, self.bdim
@@ -176,6 +194,17 @@ class BatchedTensor(Tensor):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.numpy()
+
+    # The memory is that of all samples.
+    __dlpack__: Any = _refused("__dlpack__()")
+    data_ptr: Any = _refused("data_ptr()")
+    const_data_ptr: Any = data_ptr
+    resize_: Any = _refused("resize_()")
+    resize_as_: Any = _refused("resize_as_()")
+    set_: Any = _refused("set_()")
+    storage: Any = _refused("storage()")
+    _typed_storage: Any = storage
+    untyped_storage: Any = _refused("untyped_storage()")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self.clone()

@@ -325,3 +325,42 @@ def test_a_tangent_is_printed() -> None:
     with fwAD.dual_level():
         dual = fwAD.make_dual(tp.ones(2), tp.full((2,), 2.0))
         assert repr(dual) == "tensor([1., 1.], tangent=tensor([2., 2.]))"
+
+
+#: How a tensor of shape (2, 3) may lie in memory.
+LAYOUTS = {
+    "rows": lambda L: L.arange(6.0).reshape(2, 3),
+    "columns": lambda L: L.arange(6.0).reshape(3, 2).t(),
+    "part": lambda L: L.arange(12.0)[3:9].view(2, 3).detach(),
+    "steps": lambda L: L.arange(12.0).view(2, 6)[:, ::2].detach(),
+    "expanded": lambda L: L.arange(3.0).expand(2, 3),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # torch's own use of it
+@pytest.mark.parametrize("of_tangent", ["rows", "columns", "part", "steps"])
+@pytest.mark.parametrize("of_tensor", ["rows", "columns", "part", "steps"])
+def test_a_tangent_lies_in_memory_as_its_tensor(of_tensor, of_tangent):
+    """So that what shows memory finds the same elements of both; a copy if need be."""
+    torch = pytest.importorskip("torch", reason="the reference")
+    results = []
+    for L in (tp, torch):
+        api = L.autograd.forward_ad
+        x, t = LAYOUTS[of_tensor](L), LAYOUTS[of_tangent](L)
+        given = t.clone()
+        with api.dual_level():
+            dual = api.make_dual(x, t)
+            found = api.unpack_dual(dual).tangent
+            part = api.unpack_dual(dual.as_strided((2,), (x.stride(1),), x.storage_offset()))
+            results.append((found is t, found.stride(), found.tolist(), part.tangent.tolist()))
+            found.mul_(2)
+        if not results[-1][0]:
+            assert L.equal(t, given)
+    assert results[0] == results[1]
+
+
+def test_a_tangent_of_shared_elements_is_taken_as_it_is():
+    x = LAYOUTS["expanded"](tp)
+    t = tp.ones(2, 3)
+    with fwAD.dual_level():
+        assert fwAD.unpack_dual(fwAD.make_dual(x, t) * 2).tangent.tolist() == [[2.0] * 3] * 2

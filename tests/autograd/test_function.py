@@ -217,8 +217,10 @@ def test_wrong_gradients(result: Any, error: type[Exception], message: str) -> N
 
 
 def test_misuse() -> None:
-    with pytest.raises(RuntimeError, match="should not be instantiated"):
-        Multiply()
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        old = Multiply()
+    with pytest.raises(RuntimeError, match="non-static forward method is deprecated"):
+        old(leaf(1.0), 2)
 
     class Empty(Function):
         pass
@@ -364,3 +366,112 @@ def test_gradcheck_of_what_a_function_holds_itself(fast_mode: bool) -> None:
     assert gradcheck(lambda x, *_: module(x), (x, *module.parameters()), fast_mode=fast_mode)
     assert gradcheck(lambda a, b: a * b, (x, x), fast_mode=fast_mode)
     assert module.weight.tolist() == kept
+
+
+class Passed(Function):
+    """Tensors as they are; its backward triples."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, apart: bool) -> Any:
+        if apart:
+            ctx.mark_non_differentiable(x)
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return gradient * 3, None
+
+
+@pytest.mark.parametrize("leaf_itself", [False, True])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda y: y.add_(1),
+        lambda y: y[0].mul_(2),
+        lambda y: y.copy_(leaf(1.0, 2.0)),
+        lambda y: y.zero_(),
+    ],
+)
+def test_an_input_that_is_returned_is_not_written_to(write: Any, leaf_itself: bool) -> None:
+    """It would be for the input too, whose gradient would not know."""
+    x = leaf(1.0, 2.0)
+    given = x if leaf_itself else x * 1
+    returned = Passed.apply(given, False)
+    assert returned is not given
+    assert returned._base is given
+    with pytest.raises(RuntimeError, match="modified inplace|used in an in-place operation"):
+        write(returned)
+    assert given.tolist() == [1.0, 2.0]
+    returned.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("form", ["input", "view of it"])
+def test_a_write_to_an_input_that_was_returned_is_told(form: str) -> None:
+    given = leaf(1.0, 2.0) * 1
+    returned = Passed.apply(given, False)
+    (given if form == "input" else given[0]).mul_(2)
+    with pytest.raises(
+        RuntimeError, match="its base or another view of its base has been modified"
+    ):
+        _ = returned.grad_fn
+
+
+def test_an_input_that_is_returned_without_recording_may_be_written_to() -> None:
+    x = tp.ones(2)
+    Passed.apply(x, False).mul_(2)
+    assert x.tolist() == [2.0, 2.0]
+    with tp.no_grad():
+        y = Passed.apply(leaf(1.0), False)
+        assert y.mul_(2).tolist() == [2.0]
+    with pytest.raises(RuntimeError, match="created in no_grad mode"):
+        y.mul_(2)
+
+
+@pytest.mark.parametrize("leaf_itself", [False, True])
+def test_an_input_that_is_returned_as_not_differentiable(leaf_itself: bool) -> None:
+    x = leaf(1.0, 2.0)
+    returned = Passed.apply(x if leaf_itself else x * 1, True)
+    assert not returned.requires_grad
+    assert returned.grad_fn is None
+    assert x.requires_grad
+
+
+@pytest.mark.parametrize("materialized", [False, True])
+def test_gradients_of_what_is_not_differentiable(materialized: bool) -> None:
+    seen: list[Any] = []
+
+    class Two(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            first, second, third = x * 2, x * 3, x * 4
+            ctx.mark_non_differentiable(second)
+            ctx._materialize_non_diff_grads = materialized
+            return first, second, third
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            seen.extend(gradients)
+            return gradients[0] * 2
+
+    Two.apply(leaf(1.0))[0].backward()
+    assert [None if g is None else g.tolist() for g in seen] == [
+        [1.0], [0.0] if materialized else None, [0.0],
+    ]  # fmt: skip
+
+
+def test_old_name_of_saved_tensors() -> None:
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            with pytest.warns(DeprecationWarning, match="use 'saved_tensors'"):
+                (x,) = ctx.saved_variables
+            assert x.tolist() == [1.0]
+            return gradient * 2
+
+    Doubled.apply(leaf(1.0)).backward()

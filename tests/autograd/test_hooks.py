@@ -134,6 +134,7 @@ def test_graph_structure() -> None:
     ((inner, _),) = node.next_functions
     assert inner.name() == "MulBackward0"
     assert inner.next_functions[0][0].variable is x
+    assert isinstance(inner.next_functions[0][0], tp.autograd.graph.Node)
     node.metadata["note"] = 1
     assert y.grad_fn.metadata == {"note": 1}
     inner.next_functions[0][0].metadata["note"] = 2

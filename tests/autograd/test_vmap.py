@@ -454,3 +454,55 @@ def test_memory_of_given_strides_is_a_batch_of_its_own():
     rows = tp.arange(6.0).reshape(2, 3)
     found = tp.vmap(lambda x: x.new_empty_strided((3,), (1,)).copy_(x))(rows)
     assert found.tolist() == rows.tolist()
+
+
+def _halfway(cut):
+    """A gradient goes through the second factor alone."""
+    return lambda x: (cut(x.sin() * 1) * x).sum()
+
+
+CUT = {
+    "vmap of grad": lambda f: tp.vmap(tp.func.grad(f)),
+    "grad of vmap": lambda f: tp.func.grad(lambda x: tp.vmap(f)(x).sum()),
+    "vmap twice": lambda f: lambda x: tp.vmap(tp.vmap(tp.func.grad(f)))(x[None])[0],
+    "backward": lambda f: lambda x: _gradient(tp.vmap(f), x),
+}
+
+
+def _gradient(function, x):
+    x = x.clone().requires_grad_()
+    function(x).sum().backward()
+    return x.grad
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_tensors_are_cut_off_in_place(name):
+    x = tp.linspace(0.1, 1.2, 6, dtype=float64).reshape(2, 3)
+    assert_close(CUT[name](_halfway(lambda y: y.detach_()))(x), x.sin())
+    assert_close(CUT[name](_halfway(lambda y: y.detach()))(x), x.sin())
+
+
+MEMORY = {
+    "resize_": lambda x: x.resize_(1),
+    "resize_as_": lambda x: x.resize_as_(tp.ones(1)),
+    "set_": lambda x: x.set_(tp.ones(3)),
+    "data_ptr": lambda x: x.data_ptr(),
+    "untyped_storage": lambda x: x.untyped_storage(),
+    "storage": lambda x: x.storage(),
+    "__dlpack__": lambda x: x.__dlpack__(),
+    "numpy": lambda x: x.numpy(),
+    "tolist": lambda x: x.tolist(),
+}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("name", MEMORY)
+def test_one_sample_has_no_memory_of_its_own(name, nested):
+    def function(x):
+        MEMORY[name](x)
+        return x
+
+    x = tp.ones(2, 4, 3)
+    with pytest.raises(RuntimeError, match="vmap: "):
+        tp.vmap(tp.vmap(function) if nested else function)(x)
+    assert x.shape == (2, 4, 3)
