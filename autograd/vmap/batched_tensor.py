@@ -79,7 +79,7 @@ class _Ended:
 def _refused(name: str) -> Callable[..., NoReturn]:
     """Return a method that has no meaning for a part of memory that the samples share."""
 
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+    def refuse(*_: Any, **__: Any) -> NoReturn:
         raise RuntimeError(
             f"vmap: Cannot access data pointer of Tensor that doesn't have storage: {name} is not possible "
             "inside of vmap, where a tensor shows one sample of the memory of all"

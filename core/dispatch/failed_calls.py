@@ -61,7 +61,7 @@ def explained(
 ) -> Exception | None:
     """Return the error to raise in place of one that came out of a call, if that one does not tell enough.
 
-    A function among the arguments may raise whatever it likes.
+    A function among the arguments may raise whatever it likes, and so may one that takes any arguments.
     """
     kind = type(error)
     name = name.rpartition(".")[2]
@@ -93,7 +93,12 @@ def explained(
     if not (internal or public) or (kind is TypeError and text.startswith(f"{name}(")):
         return None
     signature = op.signature
-    if any(["Callable" in str(p.annotation) for p in signature.parameters.values()]):
+    if any(
+        [
+            "Callable" in str(p.annotation) or p.kind is p.VAR_KEYWORD
+            for p in signature.parameters.values()
+        ]
+    ):
         return None
     # Where a check of our own has spoken, only what it cannot have been about is told before.
     wrong = misfit(signature, name, args, kwargs, own and kind is not TypeError)

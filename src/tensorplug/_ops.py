@@ -132,11 +132,11 @@ class OpOverloadPacket:
         for overload in self._overloads.values():
             try:
                 overload._schema.bind(args, kwargs)
-            except TypeError as error:
+            except RuntimeError as error:
                 errors.append(str(error))
                 continue
             return overload(*args, **kwargs)
-        raise TypeError(f"no overload of {self} takes such arguments:\n" + "\n".join(errors))
+        raise RuntimeError(f"no overload of {self} takes such arguments:\n" + "\n".join(errors))
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._target(*args, **kwargs)

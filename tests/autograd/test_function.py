@@ -399,7 +399,7 @@ def test_an_input_that_is_returned_is_not_written_to(write: Any, leaf_itself: bo
     returned = Passed.apply(given, False)
     assert returned is not given
     assert returned._base is given
-    with pytest.raises(RuntimeError, match="modified inplace|used in an in-place operation"):
+    with pytest.raises(RuntimeError, match=r"modified inplace|used in an in-place operation"):
         write(returned)
     assert given.tolist() == [1.0, 2.0]
     returned.sum().backward()

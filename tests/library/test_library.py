@@ -373,6 +373,138 @@ def test_results_must_not_be_arguments(lib, space):
         same(lib.ones(2))
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize(
+    ("returns", "made"),
+    [
+        ("Tensor", lambda x: x.view(-1)),
+        ("Tensor", lambda x: x[0]),
+        ("Tensor", lambda x: x.detach()),
+        ("(Tensor, Tensor)", lambda x: (x + 1,) * 2),
+        ("(Tensor, Tensor)", lambda x: (x + 1).unbind()),
+        ("Tensor[]", lambda x: [x * 1, x]),
+        ("Tensor[]", lambda x: list((x * 1).split(1))),
+    ],
+)
+def test_results_must_not_share_memory(lib, space, returns, made, recorded):
+    op = lib.library.custom_op(
+        f"{space}::shares", made, mutates_args=(), schema=f"(Tensor x) -> {returns}"
+    )
+    with pytest.raises(RuntimeError, match="may not alias"):
+        op(lib.ones(2, 2, requires_grad=recorded))
+
+
+def test_results_may_be_what_the_schema_says(space):
+    library = tp.library.Library(space, "FRAGMENT")
+    library.define("twice_(Tensor(a!) x) -> Tensor(a!)")
+    library.impl("twice_", lambda x: x.mul_(2), "CPU")
+    library.define("first(Tensor(a) x) -> Tensor(a)")
+    library.impl("first", lambda x: x[0], "CPU")
+    x = tp.ones(2)
+    assert getattr(tp.ops, space).twice_(x) is x
+    getattr(tp.ops, space).first(x).zero_()
+    assert x.tolist() == [0.0, 2.0]
+    library._destroy()
+
+
+@pytest.mark.parametrize(
+    ("returns", "made"),
+    [
+        ("Tensor", lambda x: 1),
+        ("Tensor", lambda x: (x + 1, x + 2)),
+        ("(Tensor, Tensor)", lambda x: x + 1),
+        ("(Tensor, Tensor)", lambda x: (x + 1,)),
+        ("(Tensor, Tensor)", lambda x: (x + 1, 2)),
+        ("Tensor[]", lambda x: x + 1),
+    ],
+)
+def test_kernels_return_what_the_schema_says(lib, space, returns, made):
+    op = lib.library.custom_op(
+        f"{space}::wrong", made, mutates_args=(), schema=f"(Tensor x) -> {returns}"
+    )
+    with pytest.raises((RuntimeError, TypeError)):
+        op(lib.ones(3))
+
+
+#: By type: values that a call takes, and values that it does not.
+VALUES = {
+    "int": ([0, True], [1.5, "1", None, [1]]),
+    "float": ([0.5, 1, True], ["1", None, [1.0]]),
+    "bool": ([True, 0], ["yes", [True]]),
+    "str": (["yes"], [1, None, ["yes"]]),
+    "int?": ([1, None], [1.5, "1"]),
+    "int[]": ([[1, 2], (1,), []], [1, [1.5], ["1"], None]),
+    "int[2]": ([[1, 2], 1], ["1", None]),
+    "float[]": ([[1, 0.5]], [["1"], 0.5]),
+    "str?": (["yes", None], [1]),
+    "Tensor?": ([None], [1, "1"]),
+    "Tensor[]": ([[]], [[1], 1, None]),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_arguments_are_of_their_types(lib, space, kind):
+    op = lib.library.custom_op(
+        f"{space}::typed", lambda x, y: x + 1, mutates_args=(),
+        schema=f"(Tensor x, {kind} y) -> Tensor",
+    )  # fmt: skip
+    right, wrong = VALUES[kind]
+    for value in right:
+        assert op(lib.zeros(1), value).item() == 1
+    for value in wrong:
+        with pytest.raises(RuntimeError, match="Expected a value of type"):
+            op(lib.zeros(1), value)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_number_of_gradients_is_checked(lib, space, count):
+    op = lib.library.custom_op(
+        f"{space}::pair", lambda x, y: x + y, mutates_args=(),
+        schema="(Tensor x, Tensor y) -> Tensor",
+    )  # fmt: skip
+    op.register_autograd(lambda ctx, g: (g,) * count)
+    x = lib.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"GeneratedBackwardFor_.* returned a"):
+        op(x, x).sum().backward()
+    op.register_autograd(lambda ctx, g: (g, g * 2))
+    op(x, x).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_what_an_op_cannot_have(lib, space):
+    custom_op = lib.library.custom_op
+    for kind in ("Tensor", "Tensor?", "Tensor[]"):
+        with pytest.raises(NotImplementedError, match="kwarg-only Tensor args"):
+            custom_op(
+                f"{space}::by_name", lambda x, *, y: x + 1, mutates_args=(),
+                schema=f"(Tensor x, *, {kind} y) -> Tensor",
+            )  # fmt: skip
+    for names, schema in (((), "(Tensor(a!) x) -> ()"), (("x",), "(Tensor x) -> ()")):
+        with pytest.raises(ValueError, match="Please make these consistent"):
+            custom_op(f"{space}::writes", lambda x: None, mutates_args=names, schema=schema)
+
+    def function(x):
+        return None
+
+    function.__annotations__.update(x=lib.Tensor)
+    function.__annotations__["return"] = None
+    with pytest.raises(ValueError, match=r"{'y'} in mutates_args were not found"):
+        custom_op(f"{space}::writes", function, mutates_args={"y"})
+    with pytest.raises(ValueError, match="or the string 'unknown'"):
+        custom_op(f"{space}::writes", function, mutates_args="x")
+
+
+def test_errors_of_kernels_are_their_own(space):
+    def fails(x):
+        raise RuntimeError("operands could not be broadcast together with shapes of mine")
+
+    op = tp.library.custom_op(
+        f"{space}::fails", fails, mutates_args=(), schema="(Tensor x) -> Tensor"
+    )
+    with pytest.raises(RuntimeError, match="shapes of mine"):
+        op(tp.ones(1))
+
+
 def test_vmap(lib, space):
     op = numpy_sin(lib, space)
 

@@ -10,7 +10,7 @@ from tensorplug._ops import PACKETS
 from . import registration
 from .implementation import EVERY
 from .registration import _split
-from .schema import infer_schema
+from .schema import infer_schema, parse
 
 _MADE: dict[str, CustomOpDef] = {}
 
@@ -77,6 +77,22 @@ class CustomOpDef:
         return registration.register_torch_dispatch(self._opoverload, torch_dispatch_class, fn)
 
 
+def _check(name: str, spelled: str, mutates_args: str | Iterable[str]) -> None:
+    """Refuse what an op cannot have: tensors by keyword alone, other writes than were named."""
+    known = parse(name + spelled)
+    if known.has_keyword_tensors():
+        raise NotImplementedError(
+            f"custom_op with kwarg-only Tensor args. Please make your tensors not kwarg-only. Got: {known}"
+        )
+    written = {argument.name for argument in known.arguments if argument.is_write}
+    if mutates_args != "unknown" and set(mutates_args) != written:
+        raise ValueError(
+            f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={spelled}`. The "
+            f"schema suggests that the op mutates {written or '{}'}, which is different from what was given in "
+            "`mutates_args`. Please make these consistent."
+        )
+
+
 def custom_op(
     name: str,
     fn: Callable[..., Any] | None = None,
@@ -129,6 +145,7 @@ def custom_op(
         if overload != "default":
             raise ValueError(f"custom_op(): there are no overloads, got {name!r}")
         spelled = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
+        _check(name, spelled, mutates_args if schema is not None else "unknown")
         made = CustomOpDef(namespace, short, spelled, function)
         kernels = registration.find(made._opoverload).kernels
         for device in (

@@ -24,6 +24,20 @@ EVERY, IMPLICIT, AUTOGRAD, META = (
 )
 
 
+def _share_memory(given: list[Any], returned: list[Any]) -> bool:
+    """Return whether a returned tensor is one of those given or returned, or shows memory of theirs."""
+    known = {id(tensor) for tensor in given}
+    known.update([id(tensor._storage) for tensor in given if tensor._storage is not None])
+    for tensor in returned:
+        for what in (tensor, tensor._storage):
+            if what is not None and id(what) in known:
+                return True
+        known.update(
+            (id(tensor), id(tensor._storage)) if tensor._storage is not None else (id(tensor),)
+        )
+    return False
+
+
 class Implementation:
     """What is registered for one op.
 
@@ -46,6 +60,7 @@ class Implementation:
         self.setup_context: Callable[..., Any] | None = None
         self.vmap: Callable[..., Any] | None = None
         self.written = [i for i, argument in enumerate(schema.arguments) if argument.is_write]
+        self.returns_arguments = any([returned.alias for returned in schema.returns])
         self.positional = sum([not argument.kwarg_only for argument in schema.arguments])
         name = schema.name.replace("::", ".")
         if schema.overload_name:
@@ -88,9 +103,10 @@ class Implementation:
         kernel = self._kernel(values)
         with no_grad():
             result = self._called(kernel, values)
-        given = {id(tensor) for tensor in tensors_in(values)}
-        results = result if isinstance(result, (tuple, list)) else (result,)
-        if any([isinstance(item, Tensor) and id(item) in given for item in results]):
+        self.schema.check_returned(result)
+        given = list(tensors_in(values))
+        returned = list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))
+        if not self.returns_arguments and _share_memory(given, returned):
             raise RuntimeError(
                 f"{self.schema.name} (with implementation in {kernel.__module__}): The output of this "
                 "custom operator (1) must not also be an input to this custom operator and (2) may not alias "
@@ -192,7 +208,13 @@ class Implementation:
                     ctx.needs_input_grad = nested(ctx.needs_input_grad)
                 results = this.backward(ctx, *gradients)
                 results = results if isinstance(results, tuple) else (results,)
-                results += (None,) * (len(counts) - len(results))
+                more = len(results) - this.positional
+                if more < 0 or any(result is not None for result in results[this.positional :]):
+                    raise RuntimeError(
+                        f"function GeneratedBackwardFor_{this.schema.name.replace('::', '_')} returned an "
+                        f"incorrect number of gradients (expected {this.positional}, got {len(results)})"
+                    )
+                results = results[: this.positional] + (None,) * (len(counts) - this.positional)
                 flat: list[Any] = []
                 for count, result in zip(counts, results, strict=True):
                     if count is None:

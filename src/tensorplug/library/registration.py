@@ -345,6 +345,11 @@ def register_autograd(
             f"Cannot register autograd formula for non-functional operator {found.schema.name} with schema "
             f"{found.schema}. Please create a functional operator and register an autograd formula for that."
         )
+    if found.schema.has_keyword_tensors():
+        raise NotImplementedError(
+            "register_autograd with kwarg-only Tensor args. In the original definition of the op, please "
+            f"make your tensors not kwarg-only. Got: {found.schema}"
+        )
     found.backward, found.setup_context = backward, setup_context
 
 

@@ -80,6 +80,13 @@ class FunctionSchema:
         """Whether a call writes to an argument."""
         return any(argument.is_write for argument in self.arguments)
 
+    def has_keyword_tensors(self) -> bool:
+        """Return whether a call gives tensors by name only; gradients find no way to them."""
+        return any(
+            argument.kwarg_only and argument.type.startswith("Tensor")
+            for argument in self.arguments
+        )
+
     def signature(self) -> str:
         """Return the schema without the name."""
         parts, named = [], False
@@ -102,13 +109,13 @@ class FunctionSchema:
 
         Raises
         ------
-        TypeError
+        RuntimeError
             If the call does not fit.
         """
         name = self.name
         positional = [argument for argument in self.arguments if not argument.kwarg_only]
         if len(args) > len(positional):
-            raise TypeError(
+            raise RuntimeError(
                 f"{name}() expected at most {len(positional)} argument(s) but received {len(args)} "
                 f"argument(s). Declaration: {self}"
             )
@@ -119,20 +126,79 @@ class FunctionSchema:
             elif argument.has_default_value():
                 values.append(argument.default_value)
             else:
-                raise TypeError(
+                raise RuntimeError(
                     f"{name}() is missing value for argument '{argument.name}'. Declaration: {self}"
                 )
         if left:
-            raise TypeError(
+            raise RuntimeError(
                 f"Unknown keyword argument '{next(iter(left))}' for operator '{name}'. Schema: {self}"
             )
         for argument, value in zip(self.arguments, values, strict=True):
-            if argument.type == "Tensor" and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"{name}() Expected a value of type 'Tensor' for argument '{argument.name}' but instead "
-                    f"found type '{type(value).__name__}'. Declaration: {self}"
+            if not fits(value, argument.type):
+                raise RuntimeError(
+                    f"{name}() Expected a value of type '{argument.type.replace('Sym', '')}' for argument "
+                    f"'{argument.name}' but instead found type '{type(value).__name__}', {value!r}. "
+                    f"Declaration: {self}"
                 )
         return tuple(values)
+
+    def check_returned(self, result: Any) -> None:
+        """Refuse what a kernel returned if it is not what the schema says.
+
+        Raises
+        ------
+        RuntimeError
+            If it is of another type, or of another number.
+        """
+        kinds = [returned.type for returned in self.returns]
+        if not kinds:
+            return
+        several = len(kinds) > 1
+        if several and not (isinstance(result, (tuple, list)) and len(result) == len(kinds)):
+            raise RuntimeError(
+                f"{self.name}: the kernel has to return {len(kinds)} values in a tuple, as the schema says, "
+                f"got {type(result).__name__}. Declaration: {self}"
+            )
+        for value, kind in zip(result if several else (result,), kinds, strict=True):
+            if value is not None and not fits(value, kind):
+                raise RuntimeError(
+                    f"{self.name}: Unable to cast {value!r} to {kind}, which the schema says the kernel "
+                    f"returns. Declaration: {self}"
+                )
+
+
+#: By type of a schema: what a value has that can stand for one.
+_STANDS_FOR = {"int": "__index__", "SymInt": "__index__", "float": "__float__", "bool": "__bool__"}
+
+
+def fits(value: Any, kind: str) -> bool:
+    """Return whether a value is of a type as a schema spells it; of those that no call mistakes, any is.
+
+    Examples
+    --------
+    >>> (
+    ...     fits(1, "float"),
+    ...     fits(1.5, "int"),
+    ...     fits(None, "str?"),
+    ...     fits([1, 2], "int[]"),
+    ...     fits(1, "int[2]"),
+    ... )
+    (True, False, True, True, True)
+    """
+    if kind == "Tensor":
+        return isinstance(value, Tensor)
+    if kind == "str":
+        return isinstance(value, str)
+    if kind in _STANDS_FOR:
+        return hasattr(value, _STANDS_FOR[kind])
+    if kind.endswith("?"):
+        return value is None or fits(value, kind[:-1])
+    if kind.endswith("]"):
+        element, _, size = kind[:-1].rpartition("[")
+        if isinstance(value, (list, tuple)):
+            return all([fits(item, element) for item in value])
+        return bool(size) and fits(value, element)
+    return True
 
 
 _ARGUMENT = re.compile(
@@ -276,6 +342,11 @@ def infer_schema(
     """
     signature = inspect.signature(prototype_function)
     hints = typing.get_type_hints(prototype_function)
+    if isinstance(mutates_args, str) and mutates_args != "unknown":
+        raise ValueError(
+            "mutates_args must either be a sequence of the names of the arguments that are mutated or the "
+            f"string 'unknown', got {mutates_args!r}"
+        )
     written = mutates_args if mutates_args == "unknown" else set(mutates_args)
 
     def wrong(what: str) -> ValueError:
@@ -302,8 +373,10 @@ def infer_schema(
     if written != "unknown":
         unknown = set(written) - set(signature.parameters)
         if unknown:
+            shown = ", ".join(map(repr, sorted(unknown)))
             raise wrong(
-                f"{sorted(unknown)} in mutates_args were not found in the custom op's signature."
+                f"{{{shown}}} in mutates_args were not found in the custom op's signature. mutates_args "
+                "should contain the names of all args that the custom op mutates, or just the string 'unknown'."
             )
     if "return" not in hints:
         raise wrong("No return type annotation was provided. Please add one.")
