@@ -88,8 +88,8 @@ def _check(name: str, spelled: str, mutates_args: str | Iterable[str]) -> None:
     if mutates_args != "unknown" and set(mutates_args) != written:
         raise ValueError(
             f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={spelled}`. The "
-            f"schema suggests that the op mutates {written or '{}'}, which is different from what was given in "
-            "`mutates_args`. Please make these consistent."
+            f"schema suggests that the op mutates {written or '{}'}, which is different from what was given "
+            "in `mutates_args`. Please make these consistent."
         )
 
 

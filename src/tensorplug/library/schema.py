@@ -376,7 +376,8 @@ def infer_schema(
             shown = ", ".join(map(repr, sorted(unknown)))
             raise wrong(
                 f"{{{shown}}} in mutates_args were not found in the custom op's signature. mutates_args "
-                "should contain the names of all args that the custom op mutates, or just the string 'unknown'."
+                "should contain the names of all args that the custom op mutates, or just the string "
+                "'unknown'."
             )
     if "return" not in hints:
         raise wrong("No return type annotation was provided. Please add one.")
