@@ -19,6 +19,15 @@ from .graph.nodes import FREED, MultiNode, OutputNode, SavedByHook
 from .graph.views import edge_of, requires_grad
 
 
+def _only_tensors(name: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    for value in values:
+        if not isinstance(value, TensorBase):
+            raise RuntimeError(
+                f"{name} only accepts variable arguments, but got type {type(value).__name__}"
+            )
+    return values
+
+
 class FunctionCtx:
     """What ``forward`` and ``backward`` of a :class:`Function` share.
 
@@ -53,11 +62,11 @@ class FunctionCtx:
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say that ``forward`` wrote into these inputs; it has to return them."""
-        self._dirty = tensors
+        self._dirty = _only_tensors("mark_dirty", tensors)
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say that these outputs have no derivative."""
-        self._non_differentiable = tensors
+        self._non_differentiable = _only_tensors("mark_non_differentiable", tensors)
 
     def set_materialize_grads(self, value: bool) -> None:
         """Say whether ``backward`` gets zeros (the default) or None for outputs without gradient."""
@@ -84,7 +93,7 @@ class FunctionCtx:
 class FunctionNode(MultiNode):
     """The node of a :class:`Function`'s call; it stands behind one output node per output."""
 
-    __slots__ = ("ctx", "differentiable", "function", "inputs", "numbers", "returned")
+    __slots__ = ("ctx", "differentiable", "function", "given", "inputs", "numbers", "returned")
 
     differentiable: tuple[bool, ...]
     # Of each saved tensor: the number of the output that it is, or None.
@@ -92,6 +101,8 @@ class FunctionNode(MultiNode):
     function: Any
     ctx: FunctionCtx
     inputs: int
+    # Of each argument: whether it is a tensor.
+    given: tuple[bool, ...]
     # Of each value that forward() returned: whether it is a tensor.
     returned: tuple[bool, ...]
 
@@ -174,6 +185,11 @@ class FunctionNode(MultiNode):
         checked: list[tuple[Any, bool]] = []
         for position, (value, edge) in enumerate(zip(results, self.edges, strict=True)):
             if value is None or edge is None:
+                if value is not None and not self.given[position]:
+                    raise RuntimeError(
+                        f"function {self.name()} returned a gradient different than None at position "
+                        f"{position + 1}, but the corresponding forward input was not a Variable"
+                    )
                 checked.append((None, False))
                 continue
             if not isinstance(value, TensorBase):
@@ -190,6 +206,11 @@ class FunctionNode(MultiNode):
 
     def _fitted(self, value: Any, edge: Any, position: int) -> Any:
         key = edge._key if isinstance(edge, TensorBase) else edge.key
+        if value._key.dtype.is_complex and not key.dtype.is_complex:
+            raise RuntimeError(
+                f"Function {self.name()} returned an invalid gradient at index {position} - expected type "
+                f"{key.dtype}, as the input is real, but got {value._key.dtype}"
+            )
         shape = edge._shape if isinstance(edge, TensorBase) else edge.shape
         if value._shape != shape:
             try:
@@ -332,24 +353,25 @@ class Function:
                 )
         inputs = [arg for arg in args if isinstance(arg, TensorBase)]
         for position, out in enumerate(outputs):
-            dirty = any(out is other for other in ctx._dirty)
-            if not dirty and any(out is arg for arg in inputs):
-                outputs[position] = _as_view(out, ctx)
+            if any(out is arg for arg in inputs):
+                outputs[position] = _returned(out, ctx)
         if recorded:
             _attach(cls, ctx, args, tracked, outputs)
         return outputs[0] if single else tuple(outputs)
 
 
-def _as_view(returned: Any, ctx: FunctionCtx) -> Any:
-    """Return what stands for an input that is returned as it is: a view, for writes to it reach the input."""
-    if any(returned is other for other in ctx._non_differentiable):
-        alone = returned.detach()
+def _returned(given: Any, ctx: FunctionCtx) -> Any:
+    """Return what stands for an input that is returned: where it was not written to, a view of it."""
+    if any(given is other for other in ctx._non_differentiable):
+        alone = given.detach()
         ctx._non_differentiable = (*ctx._non_differentiable, alone)
         return alone
-    if returned._key.intercepts:
-        return returned.detach()
-    with gradient_off():
-        return returned.view_as(returned)
+    if any(given is other for other in ctx._dirty):
+        return given
+    if given._key.intercepts:
+        return given.detach()
+    with gradient_off():  # a write to the view would reach the input
+        return given.view_as(given)
 
 
 def _backward_of(function: Any) -> Any:
@@ -387,6 +409,7 @@ def _attach(
     node.function = function
     node.ctx = ctx
     node.inputs = len(args)
+    node.given = tuple([isinstance(arg, TensorBase) for arg in args])
     node.returned = tuple([isinstance(out, Tensor) for out in outputs])
     node.outputs = tuple([(out._key, out._shape) for out in tensors])
     node.differentiable = tuple(

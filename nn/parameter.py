@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any, Self, TypeGuard, cast
 
 from tensorplug.core import Device, DType, Tensor
+from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
 from tensorplug.core.ops import empty
 from tensorplug.core.tensor.tensor import of_class
@@ -29,6 +30,11 @@ class _Owned(Tensor):
             )
         owned: Self = of_class(data.detach(), cls)
         if requires_grad:
+            if data.is_inference() and not recording.inference:
+                raise RuntimeError(
+                    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed; "
+                    "make a normal tensor with clone()"
+                )
             owned.requires_grad_()
         return owned
 

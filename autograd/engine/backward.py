@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -183,7 +184,17 @@ def backward(
     if dispatch_state.layers_active:
         layers.note_opaque("backward()")
     outputs = _as_tuple(tensors, "tensors")
-    if grad_tensors is None:
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
+                "Please only use `grad_tensors`."
+            )
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
         grad_tensors = grad_variables
     targets = None
     wanted = () if inputs is None else _as_tuple(inputs, "inputs")

@@ -93,7 +93,15 @@ def _as_tuple(replaced: Any, count: int, name: str) -> tuple[Any, ...]:
             f"{type(replaced).__name__!r}"
         )
     if len(found) != count:
-        raise RuntimeError(f"a hook of {name} returned {len(found)} gradients, expected {count}")
+        raise RuntimeError(
+            f"a hook of {name} has returned an incorrect number of values: {len(found)} gradients, expected "
+            f"{count}"
+        )
+    for value in found:
+        if value is not None and not isinstance(value, TensorBase):
+            raise TypeError(
+                f"a hook of {name}: expected Variable, but hook returned {type(value).__name__!r}"
+            )
     return found
 
 

@@ -450,6 +450,11 @@ class SavedByHook:
     def unpack(self) -> Any:
         """Return the tensor."""
         tensor = self.unpack_hook(self.packed)
+        if not isinstance(tensor, TensorBase):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(tensor).__name__}"
+            )
         if self.edge is None or not recording.enabled:
             return tensor
         again = new_tensor(tensor._array, tensor._key, tensor._shape)

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from ..device.dtypes import scalar_type
-from ..dispatch.layers import note_opaque
+from ..dispatch.layers import note_opaque, recording
 from ..dispatch.state import dispatch_state
 from ..ops.rules import check_tensor
 from .base import new_tensor, storage_of, version_of
@@ -22,7 +22,13 @@ from .shapes import as_shape, check_sizes, contiguous_strides
 
 
 def _refuse(tensor: Any, name: str) -> None:
-    if tensor.requires_grad:
+    if tensor._extra is not None and tensor._extra.inference:
+        if not recording.inference:
+            raise RuntimeError(
+                f"{name}(): Inplace update to inference tensor outside InferenceMode is not allowed. You can "
+                "make a clone to get a normal tensor before doing inplace update."
+            )
+    elif tensor.requires_grad:
         raise RuntimeError(f"{name}(): cannot resize variables that require grad")
 
 

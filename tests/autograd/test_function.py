@@ -475,3 +475,67 @@ def test_old_name_of_saved_tensors() -> None:
             return gradient * 2
 
     Doubled.apply(leaf(1.0)).backward()
+
+
+@pytest.mark.parametrize("mark", ["mark_dirty", "mark_non_differentiable"])
+def test_only_tensors_are_marked(mark: str) -> None:
+    class Marks(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            getattr(ctx, mark)(3)
+            return x * 1
+
+    with pytest.raises(RuntimeError, match=f"{mark} only accepts variable arguments"):
+        Marks.apply(leaf(1.0))
+
+
+def test_an_input_that_is_written_to_and_not_differentiable() -> None:
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_dirty(x)
+            ctx.mark_non_differentiable(x)
+            return x.mul_(2)
+
+    given = leaf(1.0) * 1
+    returned = Doubled.apply(given)
+    assert not returned.requires_grad
+    assert returned.tolist() == given.tolist() == [2.0]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (lambda g: (g, g), "gradient different than None at position 2"),
+        (lambda g: (g, 1.0), "gradient different than None at position 2"),
+        (lambda g: (g * 1j, None), "returned an invalid gradient at index 0"),
+    ],
+)
+def test_gradients_that_no_input_can_have(result: Any, words: str, create_graph: bool) -> None:
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, by: float) -> Any:
+            return x * by
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            return result(gradient)
+
+    with pytest.raises(RuntimeError, match=words):
+        Scaled.apply(leaf(1.0), 2.0).sum().backward(create_graph=create_graph)
+
+
+def test_gradients_of_tensors_that_ask_for_none_are_left_out() -> None:
+    class Product(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            return gradient * 2, gradient * 1j
+
+    x = leaf(1.0)
+    Product.apply(x, tp.full((1,), 2.0, dtype=tp.float64)).sum().backward()
+    assert x.grad.tolist() == [2.0]

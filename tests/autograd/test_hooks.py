@@ -511,3 +511,34 @@ def test_sums_of_sparse_gradients_are_in_torch_s_order():
     (f(first, weight, sparse=True).sum() + f(second, weight, sparse=True).sum()).backward()
     assert weight.grad._indices().tolist() == [[3, 1, 0]]
     assert not weight.grad._values().requires_grad
+
+
+@pytest.mark.parametrize("value", [None, 3, "x", [1.0]])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_what_is_unpacked_has_to_be_a_tensor(value, create_graph) -> None:
+    x = tp.ones(2, requires_grad=True)
+    with tp.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: value):
+        y = (x * x).exp()
+    with pytest.raises(
+        TypeError, match="unpack_hook expected to be a Tensor but got result of type"
+    ):
+        y.sum().backward(create_graph=create_graph)
+
+
+@pytest.mark.parametrize("register", ["register_hook", "register_prehook"])
+def test_hooks_of_nodes_return_tensors(register) -> None:
+    y = tp.ones(2, requires_grad=True) * 2
+    getattr(y.grad_fn, register)(lambda *_: (3,))
+    with pytest.raises(
+        (TypeError, RuntimeError), match=r"expected Variable, but hook returned|number of"
+    ):
+        y.sum().backward()
+
+
+def test_old_name_of_gradients_to_begin_with() -> None:
+    x = tp.ones(2, requires_grad=True)
+    with pytest.warns(FutureWarning, match="`grad_variables` is deprecated"):
+        tp.autograd.backward(x * 2, grad_variables=tp.ones(2))
+    assert x.grad.tolist() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="arguments both passed"):
+        tp.autograd.backward(x * 2, tp.ones(2), grad_variables=tp.ones(2))

@@ -182,3 +182,39 @@ def test_a_view_is_an_inference_tensor_if_what_it_shows_is() -> None:
     assert not made.clone().is_inference()
     assert not shown.is_inference()
     assert x.tolist() == [3, 3, 1, 1]
+
+
+#: What gives an inference tensor other memory, or has it require grad.
+CHANGES = {
+    "resize_": lambda L, x: x.resize_(1),
+    "resize_as_": lambda L, x: x.resize_as_(L.ones(1)),
+    "set_": lambda L, x: x.set_(L.ones(1)),
+    "requires_grad_": lambda L, x: x.requires_grad_(),
+    "Parameter": lambda L, x: L.nn.Parameter(x),
+    "unsqueeze_": lambda L, x: x.unsqueeze_(0),
+    "add_": lambda L, x: x.add_(1),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_inference_tensors_change_in_inference_mode_only(name) -> None:
+    torch = pytest.importorskip("torch", reason="the reference")
+    for L in (tp, torch):
+        with L.inference_mode():
+            x = L.ones(2, 3)
+        with pytest.raises(RuntimeError, match="inference tensor outside InferenceMode"):
+            CHANGES[name](L, x)
+        if L is tp:
+            assert x.shape == (2, 3)
+        with L.inference_mode():
+            CHANGES[name](L, x)
+
+
+@pytest.mark.parametrize("name", ["resize_", "resize_as_", "add_", "unsqueeze_"])
+def test_inference_tensors_that_require_grad_change_in_inference_mode(name) -> None:
+    torch = pytest.importorskip("torch", reason="the reference")
+    for L in (tp, torch):
+        with L.inference_mode():
+            x = L.ones(2, 3, requires_grad=True)
+            CHANGES[name](L, x)
+        assert x.requires_grad
