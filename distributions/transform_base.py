@@ -34,7 +34,6 @@ class Transform:
     domain: Any = constraints.real
     codomain: Any = constraints.real
     bijective: Any = False
-    sign: Any = None
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
@@ -45,6 +44,11 @@ class Transform:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_inv": None}  # a weak reference stays in its process
+
+    @property
+    def sign(self) -> Any:
+        """Whether the transform rises (1) or falls (-1), if it does one of both everywhere."""
+        raise NotImplementedError(f"{type(self).__name__} has no sign: it is not monotonic")
 
     @property
     def event_dim(self) -> int:
@@ -276,7 +280,10 @@ class IndependentTransform(Transform):
         self.base_transform = base_transform
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         self.bijective = base_transform.bijective
-        self.sign = base_transform.sign
+
+    @property
+    def sign(self) -> Any:
+        return self.base_transform.sign
 
     @property
     def domain(self) -> Any:

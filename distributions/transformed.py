@@ -131,8 +131,6 @@ class TransformedDistribution(Distribution):
     def _sign(self) -> Any:
         sign: Any = 1
         for part in self.transforms:
-            if part.sign is None:
-                raise NotImplementedError(f"{part!r} is not monotonic")
             sign = sign * part.sign
         return sign
 

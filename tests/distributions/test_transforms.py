@@ -89,3 +89,19 @@ def test_parameters_widen_the_base(events, batch, size):
     assert drawn.shape == (5, *wide)
     assert len(drawn.flatten().unique()) == drawn.numel()
     assert made.log_prob(drawn).shape == (5, *made.batch_shape)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_signs_are_those_of_the_derivative(name):
+    transform = TRANSFORMS[name]
+    for each in (transform, transform.inv, transforms.IndependentTransform(transform, 1)):
+        try:
+            sign = each.sign
+        except NotImplementedError as error:
+            assert "no sign" in str(error)
+            assert name in {"abs", "cumulative", "reshape", "softmax", "stick"}
+            continue
+        x = tp.tensor([0.2, 0.4, 0.6], requires_grad=True)
+        y = each(x)
+        (slope,) = tp.autograd.grad(y.sum(), x)
+        assert (slope * sign > 0).all()
