@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import importlib
-import mmap
 import shutil
 import sys
 import tempfile
@@ -78,14 +76,6 @@ class InplaceFunction(Function):
 
     def __init__(self, inplace: bool = False) -> None:
         self.inplace = inplace
-
-
-class LoadEndianness(enum.Enum):
-    """The order of a number's bytes."""
-
-    NATIVE = 1
-    LITTLE = 2
-    BIG = 3
 
 
 def _check_version(
@@ -272,15 +262,9 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     "torch.nn.init": {"sparse": init.sparse_},
     "torch.random": {"thread_safe_generator": nothing},
     "torch.serialization": {
-        "LoadEndianness": LoadEndianness,
         "SourceChangeWarning": type("SourceChangeWarning", (Warning,), {}),
         "StorageType": storage.UntypedStorage,
         "check_module_version_greater_or_equal": _check_version,
-        **dict.fromkeys(("set_crc32_options", "set_default_load_endianness"), nothing),
-        "get_crc32_options": lambda: True,
-        "get_default_load_endianness": nothing,
-        "get_default_mmap_options": lambda: getattr(mmap, "MAP_PRIVATE", None),
-        "set_default_mmap_options": unchanged,
         "location_tag": lambda storage: str(storage.device),
         "mkdtemp": _temporary_directory,
         **dict.fromkeys(("validate_cuda_device", "validate_hpu_device"), lambda location: location),

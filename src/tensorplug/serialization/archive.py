@@ -22,11 +22,15 @@ from typing import IO, Any, Self
 
 from tensorplug.core.errors import TensorplugError
 
+from . import settings
+from .settings import LoadEndianness
+
 ROOT = "archive"
 VERSION = 3
 ALIGNMENT = 64
 _HEADER = 30  # bytes of a zip entry's header before name and extra field
 _PADDING_ID = b"FB"  # the extra field that torch uses for the same purpose
+_CHUNK = 1 << 24  # bytes that are read or written at once where that takes a copy
 
 
 # What zipfile raises for bytes that make no archive.
@@ -66,8 +70,15 @@ class Writer:
             start += 20  # the sizes of a large entry take an extra field of their own
         padding = -(start + 4) % ALIGNMENT
         info.extra = _PADDING_ID + padding.to_bytes(2, "little") + b"Z" * padding
+        is_skipped = name.startswith("data/") and settings.skips_data()
         with self._zip.open(info, "w", force_zip64=len(data) >= 1 << 31) as entry:
-            entry.write(data)
+            if is_skipped:
+                for start in range(0, len(data), _CHUNK):
+                    entry.write(bytes(min(_CHUNK, len(data) - start)))
+            else:
+                entry.write(data)
+        if is_skipped:
+            info.CRC = 0  # not to be compared, as the bytes will be filled in
 
     def __enter__(self) -> Self:
         return self
@@ -87,7 +98,8 @@ class Reader:
         What messages call it.
     mapped : bool
         Map the memories instead of reading them, so that each page is read when it is first used,
-        and copied when it is first written to. Their checksums are not compared then.
+        and copied when it is first written to, or written to the file, as `set_default_mmap_options`
+        says. Their checksums are not compared then.
 
     Raises
     ------
@@ -102,6 +114,7 @@ class Reader:
         file.seek(0)
         if not hasattr(file, "seekable"):  # zipfile asks for it
             file = io.BytesIO(file.read())
+        self._file = file
         try:
             self._zip = zipfile.ZipFile(file)
         except _DAMAGE as error:
@@ -132,7 +145,9 @@ class Reader:
     def _order(self) -> str:
         name = f"{self._root}byteorder"
         if name not in self._zip.namelist():
-            return "little"  # files from before the record was added
+            # Files from before the record was added.
+            known = settings.get_default_load_endianness() or LoadEndianness.LITTLE
+            return sys.byteorder if known is LoadEndianness.NATIVE else known.name.lower()
         order = bytes(self.read("byteorder"))
         if order not in (b"little", b"big"):
             raise FileFormatError(
@@ -146,35 +161,69 @@ class Reader:
             info = self._zip.getinfo(self._root + name)
             if info.compress_type != zipfile.ZIP_STORED:
                 raise ValueError("it is compressed")
-            if self._map is not None and name.startswith("data/"):
+            is_memory = name.startswith("data/")
+            if self._map is not None and is_memory:
                 return self._mapped(info, self._map)
-            data = bytearray(info.file_size)
-            with self._zip.open(info) as entry:
-                if entry.readinto(data) != info.file_size:  # type: ignore[attr-defined]
-                    raise EOFError("the record ends early")
-                entry.read()  # compares the checksum
+            data = memoryview(bytearray(info.file_size))
+            if not (is_memory and settings.skips_data()):
+                self._read_into(data, info)
         except KeyError:
             raise FileFormatError(f"load(): {self._label} has no record {name!r}") from None
         except _DAMAGE as error:
             raise FileFormatError(
                 f"load(): {self._label} is damaged in record {name!r}: {error}"
             ) from error
-        return memoryview(data)
+        return data
+
+    def _read_into(self, data: memoryview, info: zipfile.ZipInfo) -> None:
+        self._file.seek(info.header_offset)
+        self._file.seek(_place(info, self._file.read(_HEADER)))
+        fill(data, self._file)
+        # Without checksums: what skip_data left out, and what torch writes where it is told so.
+        if info.CRC and settings.get_crc32_options() and zlib.crc32(data) != info.CRC:
+            raise ValueError("its checksum (CRC-32) is not that of its bytes")
 
     def _mapped(self, info: zipfile.ZipInfo, memory: memoryview) -> memoryview:
         start = info.header_offset
-        header = bytes(memory[start : start + _HEADER]) if start >= 0 else b""
-        if len(header) < _HEADER or not header.startswith(b"PK\x03\x04"):
-            raise ValueError("it does not begin where the table of contents says")
-        start += _HEADER + sum(struct.unpack("<HH", header[26:]))  # name and extra field
+        start = _place(info, bytes(memory[start : start + _HEADER]) if start >= 0 else b"")
         if start + info.file_size > len(memory):
             raise EOFError("the record ends early")
         return memory[start : start + info.file_size]
 
 
+def _place(info: zipfile.ZipInfo, header: bytes) -> int:
+    """Return where the bytes of a record lie, of which the header is given."""
+    if len(header) < _HEADER or not header.startswith(b"PK\x03\x04"):
+        raise ValueError("it does not begin where the table of contents says")
+    return (
+        info.header_offset + _HEADER + sum(struct.unpack("<HH", header[26:]))
+    )  # name, extra field
+
+
+def fill(data: memoryview, file: IO[bytes]) -> None:
+    """Read bytes from a file until a memory is full, without a copy where the file offers that."""
+    readinto = getattr(file, "readinto", None)
+    while len(data):
+        if readinto is None:
+            part = file.read(min(len(data), _CHUNK))
+            count = len(part)
+            data[:count] = part
+        else:
+            count = readinto(data)
+        if not count:
+            raise EOFError("the record ends early")
+        data = data[count:]
+
+
 def map_file(file: IO[bytes]) -> memoryview:
-    """Return a file's bytes, mapped; writing to them copies the page and leaves the file alone."""
-    return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+    """Return a file's bytes, mapped; writing to them copies the page and leaves the file alone.
+
+    Where `set_default_mmap_options` says so, writing to them writes to the file.
+    """
+    if not settings.maps_shared():
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+    with Path(file.name).open("r+b") as writable:
+        return memoryview(mmap.mmap(writable.fileno(), 0, access=mmap.ACCESS_WRITE))
 
 
 # How files of other formats begin, and what to say of them.

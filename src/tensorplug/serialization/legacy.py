@@ -160,7 +160,7 @@ class _Sizes:
         match text_of(reference):
             case ("module", _, str() | None, str() | None):  # a class and its source
                 return
-            case ("storage", DType() | None as dtype, str(key), str(), int(count), None):
+            case ("storage", DType() | None as dtype, str(key), str(), int(count), _):
                 pass
             case _:
                 raise ValueError(f"it has an unknown reference {reprlib.repr(reference)}")

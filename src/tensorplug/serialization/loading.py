@@ -13,7 +13,7 @@ from tensorplug.core.errors import DeviceNotAvailableError
 from .archive import FileFormatError, Reader, opened_for_reading
 from .known_values import KnownValues
 from .legacy import LegacyReader, starts_here, text_of
-from .storages import LoadedStorage, MapLocation, Storage, locate
+from .storages import LoadedStorage, MapLocation, Storage, StoragePart, locate
 from .unpickling import Refused, Unpickler, explained, unrestricted, unsafe_names
 
 
@@ -162,6 +162,7 @@ class _Memories:
         self._map_location = map_location
         self._label = label
         self._storages: dict[str, LoadedStorage] = {}
+        self._parts: dict[tuple[str, str], LoadedStorage] = {}
         self.users_error: Exception | None = None
 
     def pickle(self) -> memoryview:
@@ -180,12 +181,10 @@ class _Memories:
                 str(location),
                 int(count),
                 *whole,
-            ) if "/" not in key and count >= 0 and whole in ([], [None]):
-                pass
+            ) if "/" not in key and count >= 0 and len(whole) < 2:
+                part = whole[0] if whole else None
             case _:
-                raise FileFormatError(
-                    f"load(): {self._label} has an unknown reference {reprlib.repr(reference)}"
-                )
+                raise self._unknown(reference)
         known = self._storages.get(key)
         if known is None:
             memory = self._reader.read(f"data/{key}")
@@ -203,4 +202,19 @@ class _Memories:
                     self.users_error = error
                 raise
             known = self._storages[key] = LoadedStorage(source)
-        return known
+        if part is None:
+            return known
+        match text_of(part):  # torch before 0.4 had storages that were parts of others
+            case (str(name), int(start), int(size)) if (
+                min(start, size) >= 0 and start + size <= count
+            ):
+                place = key, name
+                if place not in self._parts:
+                    self._parts[place] = LoadedStorage(StoragePart(known.source, start, size))
+                return self._parts[place]
+        raise self._unknown(reference)
+
+    def _unknown(self, reference: Any) -> FileFormatError:
+        return FileFormatError(
+            f"load(): {self._label} has an unknown reference {reprlib.repr(reference)}"
+        )

@@ -37,6 +37,7 @@ from .names import (
     TENSOR,
     Global,
 )
+from .settings import skips_data
 
 _PROTOCOL = 2  # the one that torch's restricted reader takes
 
@@ -82,6 +83,11 @@ def save(
     >>> tp.load(file)
     {'w': tensor([1., 2.])}
     """
+    if skips_data() and not _use_new_zipfile_serialization:
+        raise RuntimeError(
+            "save(): Cannot use skip_data with _use_new_zipfile_serialization=False, the format of torch "
+            "before 1.6"
+        )
     with opened_for_writing(f) as file:
         buffer = io.BytesIO()
         protocol = max(pickle_protocol, _PROTOCOL)

@@ -10,7 +10,7 @@ from tensorplug.core.device.device import CPU, Device
 from tensorplug.core.device.dtypes import DType, uint8
 from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.tensor import creation, host_memory
-from tensorplug.core.tensor.storages import TypedStorage
+from tensorplug.core.tensor.storages import TypedStorage, UntypedStorage
 
 MapLocation = Callable[[Any, str], Any] | Device | str | Mapping[str, Any] | None
 
@@ -18,13 +18,13 @@ MapLocation = Callable[[Any, str], Any] | Device | str | Mapping[str, Any] | Non
 class LoadedStorage(TypedStorage):
     """What a reference to a memory stands for in a pickle: made when somebody asks for what it holds."""
 
-    def __init__(self, source: Storage) -> None:
+    def __init__(self, source: Storage | StoragePart) -> None:
         self.source = source
         self.dtype = source.dtype or uint8
 
     def __getattr__(self, name: str) -> Any:
         if name == "_untyped_storage":
-            made = self.source.typed(None).untyped_storage()
+            made = self.source.untyped()
             self.__dict__[name] = made
             return made
         return super().__getattr__(name)
@@ -70,6 +70,29 @@ class Storage:
                 known = host_memory.from_bytes(self._memory, chosen, self._swapped)
             self._typed[chosen] = known = placed(known, self.device)
         return known
+
+    def untyped(self) -> Any:
+        """Return the storage of the tensors."""
+        return self.typed(None).untyped_storage()
+
+
+class StoragePart:
+    """Some elements of a storage, which are a storage of their own that shares their memory."""
+
+    def __init__(self, whole: Any, start: int, count: int) -> None:
+        self._whole = whole
+        self._elements = slice(start, start + count)
+        self.dtype = whole.dtype
+
+    def typed(self, dtype: DType | None) -> Any:
+        """Return a 1-d tensor over the elements."""
+        return self._whole.typed(dtype)[self._elements]
+
+    def untyped(self) -> Any:
+        """Return a storage of these elements alone."""
+        made = UntypedStorage.__new__(UntypedStorage)
+        made._elements = self.typed(None)  # what is made of a tensor has its whole memory
+        return made
 
 
 def placed(tensor: Any, device: Device) -> Any:

@@ -20,7 +20,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import ALL_DTYPES, STORED, DType
-from tensorplug.core.device.meta import empty_meta
+from tensorplug.core.ops.creation.creation import empty_strided
 from tensorplug.core.tensor import creation
 from tensorplug.core.tensor.layout import strided
 from tensorplug.core.tensor.shapes import Size
@@ -111,7 +111,7 @@ def _rebuild_meta(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Any
     size, stride, _ = _layout(size, stride)
     if min(size, default=0) < 0:
         raise ValueError("a tensor of negative size")
-    tensor = empty_meta(size, dtype)
+    tensor = empty_strided(size, stride, dtype=dtype, device="meta")
     return tensor.requires_grad_() if requires_grad is True else tensor
 
 
