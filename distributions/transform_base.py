@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import constraints
 from .independent import sum_rightmost
@@ -45,10 +45,14 @@ class Transform:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_inv": None}  # a weak reference stays in its process
 
-    @property
-    def sign(self) -> Any:
-        """Whether the transform rises (1) or falls (-1), if it does one of both everywhere."""
-        raise NotImplementedError(f"{type(self).__name__} has no sign: it is not monotonic")
+    if TYPE_CHECKING:
+        sign: Any  # of most transforms an attribute
+    else:
+
+        @property
+        def sign(self) -> Any:
+            """Whether the transform rises (1) or falls (-1), if it does one of both everywhere."""
+            raise NotImplementedError(f"{type(self).__name__} has no sign: it is not monotonic")
 
     @property
     def event_dim(self) -> int:

@@ -55,7 +55,14 @@ class TransformedDistribution(Distribution):
         transforms: Transform | Sequence[Transform],
         validate_args: bool | None = None,
     ) -> None:
-        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        chosen = [transforms] if isinstance(transforms, Transform) else transforms
+        if not (
+            isinstance(chosen, Sequence) and all([isinstance(each, Transform) for each in chosen])
+        ):
+            raise ValueError(
+                f"transforms must be a Transform or a list of Transforms, but was {chosen}"
+            )
+        self.transforms = list(chosen)
         for part in self.transforms:
             if not isinstance(part, Transform):
                 raise ValueError(

@@ -105,12 +105,12 @@ class Parameter(_Owned, metaclass=_OwnedType):
         # Memory of its own and no gradient, as in torch: an optimizer would step along that of the original.
         result: Any = self._over(self.detach().clone(), self.requires_grad)
         memo[id(self)] = result
-        result.__dict__.update(deepcopy(self.__dict__, memo))
+        Tensor.__setstate__(result, deepcopy(Tensor.__getstate__(self), memo))
         return result
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        attributes = self.__dict__ or None
-        return _rebuild_parameter, (type(self), self.detach(), self.requires_grad, attributes)
+        state = self.__getstate__() or None
+        return _rebuild_parameter, (type(self), self.detach(), self.requires_grad, state)
 
 
 class Buffer(_Owned, metaclass=_OwnedType):
@@ -147,7 +147,7 @@ class Buffer(_Owned, metaclass=_OwnedType):
         return buffer
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuild_parameter, (type(self), self.detach(), False, self.__dict__ or None)
+        return _rebuild_parameter, (type(self), self.detach(), False, self.__getstate__() or None)
 
 
 #: What instances of other classes have that are parameters, or buffers.
@@ -307,10 +307,8 @@ def is_lazy(tensor: Any) -> TypeGuard[UninitializedTensor]:
     return isinstance(tensor, UninitializedTensor)
 
 
-def _rebuild_parameter(
-    cls: type[_Owned], data: Tensor, requires_grad: bool, attributes: dict[str, Any] | None
-) -> _Owned:
+def _rebuild_parameter(cls: type[_Owned], data: Tensor, requires_grad: bool, state: Any) -> _Owned:
     owned = cls._over(data, requires_grad)
-    if attributes:
-        owned.__dict__.update(attributes)
+    if state:
+        owned.__setstate__(state)
     return owned

@@ -10,6 +10,7 @@ import numpy as np
 
 from tensorplug.core.device.device import CPU
 from tensorplug.core.device.dtypes import DType, complex32, complex64
+from tensorplug.core.tensor.layout import strided
 from tensorplug.core.tensor.tensor import Tensor
 
 #: (rtol, atol) by dtype, as torch.testing has them; integers and bool compare exactly.
@@ -56,10 +57,9 @@ def assert_close(
         Both or neither; by default those of the dtypes.
     equal_nan : bool
         Whether NaN equals NaN.
-    check_device, check_dtype, check_stride : bool
-        Whether these have to be equal too; for Python numbers the dtype is their type.
-    check_layout : bool
-        Accepted as in torch; all tensors are strided.
+    check_device, check_dtype, check_layout, check_stride : bool
+        Whether these have to be equal too; for Python numbers the dtype is their type. Sparse tensors of
+        one layout are compared part by part: their indices exactly, then their values.
     msg : str or callable, optional
         Instead of the generated message, or called with it.
 
@@ -86,6 +86,7 @@ def assert_close(
         allow_subclasses,
         check_device,
         check_dtype,
+        check_layout,
         check_stride,
     )
     problem = wanted.difference(actual, expected)
@@ -102,6 +103,7 @@ class _Wanted:
     subclasses: bool
     device: bool
     dtype: bool
+    layout: bool
     stride: bool
 
     def difference(self, actual: Any, expected: Any, where: str = "") -> str | None:
@@ -151,8 +153,8 @@ class _Wanted:
         if isinstance(actual, _NUMBERS) and isinstance(expected, _NUMBERS):
             return self._numbers(actual, expected)
         raise TypeError(
-            "assert_close(): cannot compare values of types "
-            f"{type(actual).__name__} and {type(expected).__name__}"
+            "assert_close(): No comparison pair was able to handle inputs of type "
+            f"{type(actual)} and {type(expected)}."
         )
 
     def _numbers(self, actual: Any, expected: Any) -> str | None:
@@ -187,19 +189,54 @@ class _Wanted:
     def _tensors(self, actual: Tensor, expected: Tensor) -> str | None:
         if not self.subclasses and type(actual) is not type(expected):
             raise TypeError(
-                f"assert_close(): the classes {type(actual).__name__} and "
-                f"{type(expected).__name__} differ, and allow_subclasses is False"
+                "assert_close(): No comparison pair was able to handle inputs of type "
+                f"{type(actual)} and {type(expected)}, as allow_subclasses is False."
             )
         if actual.shape != expected.shape:
             return _attribute("shape", actual.shape, expected.shape)
+        if self.layout and actual.layout is not expected.layout:
+            return _attribute("layout", actual.layout, expected.layout)
         if self.dtype and actual.dtype is not expected.dtype:
             return _attribute("dtype", actual.dtype, expected.dtype)
         if self.device and actual.device != expected.device:
             return _attribute("device", actual.device, expected.device)
-        if self.stride and actual.stride() != expected.stride():
+        have_strides = actual.layout is strided is expected.layout
+        if self.stride and have_strides and actual.stride() != expected.stride():
             return _attribute("stride()", actual.stride(), expected.stride())
+        if actual.is_meta or expected.is_meta:
+            return None  # there are no values
         limits = self._limits(actual.dtype.name, expected.dtype.name)
+        if actual.layout is not expected.layout:
+            actual, expected = actual.to_dense(), expected.to_dense()
+        elif actual.layout is not strided:
+            return self._sparse(actual, expected, limits)
         return self._values(as_exact(actual), as_exact(expected), *limits)
+
+    def _sparse(self, actual: Any, expected: Any, limits: tuple[float, float]) -> str | None:
+        """Compare two sparse tensors of one layout, part by part."""
+        kind = actual.layout.name.removeprefix("sparse_").upper()
+        if actual.is_sparse:
+            names: tuple[str, ...] = ("_indices", "_values")
+            if actual.sparse_dim() != expected.sparse_dim():
+                return (
+                    f"The number of sparse dimensions in sparse {kind} tensors does not match: "
+                    f"{actual.sparse_dim()} != {expected.sparse_dim()}"
+                )
+        else:
+            names = ("crow_indices", "col_indices", "values")
+        if actual._nnz() != expected._nnz():
+            return (
+                f"The number of specified values in sparse {kind} tensors does not match: "
+                f"{actual._nnz()} != {expected._nnz()}"
+            )
+        for name in names:
+            ours, theirs = [as_exact(getattr(each, name)()) for each in (actual, expected)]
+            rtol, atol = limits if name.endswith("values") else (0.0, 0.0)
+            named = f"Sparse {kind} {name.removeprefix('_')}"
+            problem = self._values(ours, theirs, rtol, atol, named)
+            if problem is not None:
+                return problem
+        return None
 
     def _limits(self, *names: str) -> tuple[float, float]:
         if self.tolerances is not None:
@@ -207,7 +244,14 @@ class _Wanted:
         known = [TOLERANCES.get(name, (0.0, 0.0)) for name in names]
         return max(k[0] for k in known), max(k[1] for k in known)
 
-    def _values(self, actual: Any, expected: Any, rtol: float, atol: float) -> str | None:
+    def _values(
+        self,
+        actual: Any,
+        expected: Any,
+        rtol: float,
+        atol: float,
+        named: str = "Tensor-likes",
+    ) -> str | None:
         close, errors, ratios = _compared(actual, expected, rtol, atol, self.equal_nan)
         if close.all():
             return None
@@ -215,13 +259,14 @@ class _Wanted:
             return self._scalars(actual, expected, errors, ratios, rtol, atol)
         exact = not rtol and not atol
         wrong = int((~close).sum())
-        lines = [f"Tensor-likes are not {'equal' if exact else 'close'}!\n"]
+        lines = [f"{named} are not {'equal' if exact else 'close'}!\n"]
         lines.append(
             f"Mismatched elements: {wrong} / {close.size} ({100 * wrong / close.size:.1f}%)"
         )
         for name, values, limit in (("absolute", errors, atol), ("relative", ratios, rtol)):
             # Among those that differ; one that is not a number counts as the greatest.
-            ranked = np.where(close, -1.0, np.where(np.isnan(values), np.inf, values))
+            numbers = values.astype(np.float64)
+            ranked = np.where(close, -1.0, np.where(np.isnan(numbers), np.inf, numbers))
             place = tuple(map(int, np.unravel_index(ranked.argmax(), ranked.shape)))
             allowed = "" if exact else f" (up to {limit} allowed)"
             lines.append(f"Greatest {name} difference: {values[place]} at index {place}{allowed}")
@@ -286,7 +331,7 @@ def _compared(
         wide: Any = object  # exact, and free of overflow
         a, b = a.astype(wide), b.astype(wide)
         errors = np.asarray(abs(a * 1 - b * 1))
-        return equal, errors.astype(np.float64), _ratios(errors, b)
+        return equal, errors, _ratios(errors, b)
     with np.errstate(all="ignore"):
         wide = np.result_type(a, b, np.float64)
         a, b = a.astype(wide), b.astype(wide)

@@ -138,7 +138,7 @@ def _numbers(
     sizes: tuple[int, ...], dtype: DType, bottom: float, top: float, exclude_zero: bool
 ) -> Any:
     array: Any
-    one: float = 1
+    one: complex = 1
     if dtype.is_floating_point or dtype.is_complex:
         one = finfo(dtype).tiny
         array = _uniform(sizes, dtype, bottom, top)

@@ -95,9 +95,9 @@ class MetaRuntime(DeviceRuntime):
 RUNTIME = MetaRuntime()
 
 
-def empty_meta(shape: Shape, dtype: DType) -> Any:
-    """Return a meta tensor of a shape and dtype."""
-    return new_tensor(MetaArray(shape, dtype), dispatch_key(META, dtype), shape)
+def empty_meta(shape: Shape, dtype: DType, strides: Shape | None = None) -> Any:
+    """Return a meta tensor of a shape and dtype, row by row unless strides are given."""
+    return new_tensor(MetaArray(shape, dtype, strides), dispatch_key(META, dtype), shape)
 
 
 def pointwise_kernel(op: Op, key: DispatchKey) -> Callable[..., Any]:

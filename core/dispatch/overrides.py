@@ -253,7 +253,7 @@ def _converted(result: Any, cls: type[Any]) -> Any:
 def unwrapped() -> set[Any]:
     """Return the functions whose results keep their class."""
     tensor: Any = tensor_class
-    return {tensor._base.__get__, tensor.grad.__get__}
+    return {tensor._base.__get__, tensor.grad.__get__, tensor.__reduce_ex__}
 
 
 # --- calls of ops ---

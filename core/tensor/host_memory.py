@@ -117,11 +117,9 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     Tensors over the same memory refer to the same array, which a pickle holds once, so they share
     memory again when it is read.
     """
-    attributes = dict(tensor.__dict__)
-    cls = None if type(tensor) is Tensor else type(tensor)
-    metadata = (tensor.dtype, str(tensor.device), tensor.requires_grad, cls, attributes)
+    metadata = _metadata(tensor)
     if tensor.is_meta:
-        return _rebuild_meta, (tuple(tensor.shape), *metadata)
+        return _rebuild_meta, (tuple(tensor.shape), tensor.stride(), *metadata)
     owner, _, offset, strides = memory_of(tensor)
     if not owner.flags.c_contiguous:
         owner = owner.ravel(order="K")
@@ -144,9 +142,12 @@ def reduce_elements(tensor: Tensor) -> tuple[Any, ...]:
     strides = contiguous_strides(array.shape)
     if array.size:
         strides = tuple([stride // array.itemsize for stride in array.strides])
+    return _rebuild, (PickleBuffer(memory), 0, tuple(array.shape), strides, *_metadata(tensor))
+
+
+def _metadata(tensor: Tensor) -> tuple[Any, ...]:
     cls = None if type(tensor) is Tensor else type(tensor)
-    metadata = (tensor.dtype, str(tensor.device), tensor.requires_grad, cls, dict(tensor.__dict__))
-    return _rebuild, (PickleBuffer(memory), 0, tuple(array.shape), strides, *metadata)
+    return tensor.dtype, str(tensor.device), tensor.requires_grad, cls, tensor.__getstate__()
 
 
 def _rebuild(
@@ -158,30 +159,31 @@ def _rebuild(
     device: str,
     requires_grad: bool,
     cls: Any,
-    attributes: dict[str, Any],
+    state: Any,
 ) -> Any:
     size = dtype.itemsize
     steps = [stride * size for stride in strides]
     array: Array = np.ndarray(shape, NATIVE[dtype], owner, offset * size, steps)
     tensor = on_device(array, dtype, Device(device))
-    return _finish(tensor, requires_grad, cls, attributes)
+    return _finish(tensor, requires_grad, cls, state)
 
 
 def _rebuild_meta(
     shape: tuple[int, ...],
+    strides: tuple[int, ...],
     dtype: DType,
     _device: str,
     requires_grad: bool,
     cls: Any,
-    attributes: dict[str, Any],
+    state: Any,
 ) -> Any:
-    return _finish(empty_meta(shape, dtype), requires_grad, cls, attributes)
+    return _finish(empty_meta(shape, dtype, strides), requires_grad, cls, state)
 
 
-def _finish(tensor: Any, requires_grad: bool, cls: Any, attributes: dict[str, Any]) -> Any:
+def _finish(tensor: Any, requires_grad: bool, cls: Any, state: Any) -> Any:
     if cls is not None:
         tensor = of_class(tensor, cls)
     if requires_grad:
         tensor._state = TRACKED
-    tensor.__dict__.update(attributes)
+    tensor.__setstate__(state)
     return tensor

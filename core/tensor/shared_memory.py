@@ -153,12 +153,12 @@ def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
         tensor._array = array
     cls = type(tensor)
     handle = runtime.shared_handle(array)
-    state = (tensor.requires_grad, cls, dict(tensor.__dict__))
+    state = (tensor.requires_grad, cls, tensor.__getstate__())
     return _rebuild_shared, (handle, tensor.dtype, str(tensor.device), *state)
 
 
 def _rebuild_shared(
-    handle: Any, dtype: Any, device: str, requires_grad: bool, cls: Any, attributes: dict[str, Any]
+    handle: Any, dtype: Any, device: str, requires_grad: bool, cls: Any, state: Any
 ) -> Any:
     register(cls)  # it may go on from here
     key = dispatch_key(Device(device), dtype)
@@ -168,5 +168,5 @@ def _rebuild_shared(
         tensor = of_class(tensor, cls)
     if requires_grad:
         tensor._state = TRACKED
-    tensor.__dict__.update(attributes)
+    tensor.__setstate__(state)
     return tensor

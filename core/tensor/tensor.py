@@ -7,6 +7,7 @@ listed in :mod:`.methods`.
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import math
 from collections.abc import Callable, Iterator
@@ -717,7 +718,7 @@ class Tensor(TensorMethods):
     def __copy__(self) -> Tensor:
         result = of_class(self, type(self))
         result._storage = storage_of(self)
-        result.__dict__.update(self.__dict__)
+        result.__setstate__(self.__getstate__())
         return result
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -737,8 +738,21 @@ class Tensor(TensorMethods):
             result._state = TRACKED
         if self.grad is not None:
             extra_of(result).grad = deepcopy(self.grad, memo)
-        result.__dict__.update(deepcopy(self.__dict__, memo))
+        Tensor.__setstate__(result, deepcopy(Tensor.__getstate__(self), memo))
         return result
+
+    def __getstate__(self) -> Any:
+        """Return what is kept beside the memory: attributes, and slots that a class of somebody's own has."""
+        names = own_slots(type(self))
+        if not names:
+            return self.__dict__
+        return self.__dict__, {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    def __setstate__(self, state: Any) -> None:
+        attributes, slots = state if isinstance(state, tuple) else (state, None)
+        self.__dict__.update(attributes or {})
+        for name, value in (slots or {}).items():
+            setattr(self, name, value)
 
     def _copied_memory(self: Any, memo: dict[int, Any]) -> Tensor:
         """Return a detached copy, which shares memory with the copies of what shares it with this."""
@@ -908,6 +922,14 @@ class Tensor(TensorMethods):
 def _same_kind(value: Any, tensor: Any) -> bool:
     """Return whether tensors of two layouts have one dtype and device."""
     return value.dtype is tensor.dtype and value.device == tensor.device
+
+
+def own_slots(cls: type) -> list[str]:
+    """Return the names of a class's slots that are not every tensor's."""
+    if cls is Tensor:
+        return []
+    names: list[str] = copyreg._slotnames(cls)  # type: ignore[attr-defined]
+    return [name for name in names if not hasattr(Tensor, name)]
 
 
 def of_class(tensor: Any, cls: Any) -> Any:

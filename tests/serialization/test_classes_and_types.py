@@ -1,7 +1,9 @@
 """What a file keeps of a tensor beside its numbers: its class; and memory that is shown as two types."""
 
+import copy
 import io
 import pickle
+from multiprocessing.reduction import ForkingPickler
 
 import pytest
 
@@ -37,6 +39,103 @@ def test_a_class_is_kept(dtype, attributes, is_zip):
     assert vars(read["a"]) == attributes
     assert read["a"].tolist() == tensor.tolist()
     assert read["b"][0] is read["a"]
+
+
+class Slotted(tp.Tensor):
+    __slots__ = ("scale", "unit")
+
+
+class Twice(Slotted):
+    __slots__ = ("__hidden", "other")
+
+    def hide(self, value):
+        self.__hidden = value
+
+    def hidden(self):
+        return self.__hidden
+
+
+class SlottedParameter(tp.nn.Parameter):
+    __slots__ = ("scale", "unit")
+
+
+class SlottedBuffer(tp.nn.Buffer):
+    __slots__ = ("scale", "unit")
+
+
+class OwnState(tp.Tensor):
+    def __getstate__(self):
+        return "mark", self.scale, self.__dict__
+
+    def __setstate__(self, state):
+        mark, self.scale, attributes = state
+        assert mark == "mark"
+        self.__dict__.update(attributes, is_restored=True)
+
+
+def saved_and_loaded(is_zip):
+    def round_trip(tensor):
+        with tp.serialization.safe_globals([Slotted, Twice, OwnState]):
+            return tp.load(written(tensor, is_zip))
+
+    return round_trip
+
+
+COPIES = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda tensor: pickle.loads(pickle.dumps(tensor)),
+    "forking pickler": lambda tensor: pickle.loads(ForkingPickler.dumps(tensor)),
+    "file": saved_and_loaded(True),
+    "old file": saved_and_loaded(False),
+}
+CLASSES = [Slotted, Twice, SlottedParameter, SlottedBuffer, OwnState]
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_slots_and_states_of_classes_are_kept(cls, way):
+    if "file" in way and cls in (SlottedParameter, SlottedBuffer):
+        pytest.skip("files keep no classes of parameters and buffers")
+    tensor = tp.arange(3.0)
+    tensor = tensor.as_subclass(cls) if cls in (Slotted, Twice, OwnState) else cls(tensor)
+    tensor.scale = tp.full((2,), 5.0)
+    tensor.note = "a"
+    if cls is Twice:
+        tensor.hide(7)
+    copied = COPIES[way](tensor)
+    assert type(copied) is cls
+    assert copied.tolist() == [0, 1, 2]
+    assert copied.scale.tolist() == [5, 5]
+    assert (copied.scale is tensor.scale) == (way == "copy")
+    assert copied.note == "a"
+    assert not hasattr(copied, "unit")
+    assert cls is not Twice or copied.hidden() == 7
+    if cls is OwnState and way != "deepcopy":  # as in torch
+        assert copied.is_restored
+
+
+@FORMATS
+def test_a_file_sets_no_other_slots(is_zip):
+    tensor = tp.arange(3.0).as_subclass(Slotted)
+    tensor.scale = 2
+    honest = tensor.__getstate__()
+    tensor.__class__.__getstate__ = lambda self: (honest[0], {**honest[1], "_shape": (9,), "x": 1})
+    try:
+        file = written(tensor, is_zip)
+    finally:
+        del Slotted.__getstate__
+    with tp.serialization.safe_globals([Slotted]):
+        read = tp.load(file)
+    assert read.shape == (3,)
+    assert read.scale == 2
+    assert not hasattr(read, "x")
+
+
+@pytest.mark.parametrize("strides", [(3, 1), (1, 2), (0, 4)])
+def test_pickled_tensors_without_memory_keep_their_strides(strides):
+    made = tp.empty_strided((2, 3), strides, device="meta")
+    assert pickle.loads(pickle.dumps(made)).stride() == strides
 
 
 @FORMATS

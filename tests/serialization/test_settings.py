@@ -88,7 +88,7 @@ def test_shared_mappings_write_to_the_file(tmp_path):
     serialization.set_crc32_options(False)
     assert tp.load(path)["w"].tolist() == [5, 0, 0]
     with pytest.raises(
-        ValueError, match="expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got 77"
+        ValueError, match=r"expected mmap\.MAP_PRIVATE or mmap\.MAP_SHARED, but got 77"
     ):
         serialization.set_default_mmap_options(77)
 

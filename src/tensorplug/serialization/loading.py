@@ -204,15 +204,20 @@ class _Memories:
             known = self._storages[key] = LoadedStorage(source)
         if part is None:
             return known
-        match text_of(part):  # torch before 0.4 had storages that were parts of others
+        return self._part(known, key, count, part)
+
+    def _part(self, known: LoadedStorage, key: str, total: int, part: Any) -> LoadedStorage:
+        """Return the storage that is a part of another: torch before 0.4 had such."""
+        match text_of(part):
             case (str(name), int(start), int(size)) if (
-                min(start, size) >= 0 and start + size <= count
+                min(start, size) >= 0 and start + size <= total
             ):
                 place = key, name
                 if place not in self._parts:
                     self._parts[place] = LoadedStorage(StoragePart(known.source, start, size))
                 return self._parts[place]
-        raise self._unknown(reference)
+            case _:
+                raise self._unknown(part)
 
     def _unknown(self, reference: Any) -> FileFormatError:
         return FileFormatError(

@@ -176,18 +176,20 @@ class _Pickler(pickle._Pickler):
 
     def _reduce_tensor(self, tensor: Any) -> Any:
         hooks: OrderedDict[Any, Any] = OrderedDict()
-        attributes = tensor.__dict__
+        state = tensor.__getstate__()
+        if type(state) is dict:
+            state = dict(state)
         if isinstance(tensor, _parameter_class()):
             parts = (tensor.detach(), tensor.requires_grad, hooks)
-            if attributes:
-                return REBUILD_PARAMETER_WITH_STATE, (*parts, dict(attributes))
+            if state:
+                return REBUILD_PARAMETER_WITH_STATE, (*parts, state)
             return REBUILD_PARAMETER, parts
         make, arguments = self._rebuilding(tensor, hooks)
         kind = type(tensor)
         own = not kind.__module__.startswith("tensorplug.")
-        if attributes or own:
+        if state or own:
             known = kind if own else TENSOR
-            return REBUILD_WITH_ATTRIBUTES, (make, known, arguments, dict(attributes))
+            return REBUILD_WITH_ATTRIBUTES, (make, known, arguments, state)
         return make, arguments
 
     def _rebuilding(self, tensor: Any, hooks: Any) -> Any:

@@ -24,6 +24,7 @@ from tensorplug.core.ops.creation.creation import empty_strided
 from tensorplug.core.tensor import creation
 from tensorplug.core.tensor.layout import strided
 from tensorplug.core.tensor.shapes import Size
+from tensorplug.core.tensor.tensor import own_slots
 
 from . import known_values, torch_names
 from .known_values import KnownValues
@@ -135,13 +136,20 @@ def _rebuild_with_attributes(make: Any, cls: Any, arguments: Any, state: Any) ->
 
 
 def _with_attributes(tensor: Any, state: Any) -> Any:
-    """Set a tensor's attributes, as far as its class has none of these names."""
-    attributes = state[0] if isinstance(state, tuple) and state else state
-    if not isinstance(attributes, dict):
+    """Give a tensor its state: attributes as far as its class has none of these names, and its own slots."""
+    if type(tensor).__setstate__ is not Tensor.__setstate__:
+        tensor.__setstate__(state)
+        return tensor
+    parts = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+    attributes, slots = [{} if part is None else part for part in parts]
+    if not (isinstance(attributes, dict) and isinstance(slots, dict)):
         raise ValueError("attributes that are no dict")
     for name, value in attributes.items():
         if isinstance(name, str) and not hasattr(type(tensor), name):
             tensor.__dict__[name] = value
+    for name in own_slots(type(tensor)):
+        if name in slots:
+            setattr(tensor, name, slots[name])
     return tensor
 
 
