@@ -55,10 +55,8 @@ class TransformedDistribution(Distribution):
         transforms: Transform | Sequence[Transform],
         validate_args: bool | None = None,
     ) -> None:
-        chosen = [transforms] if isinstance(transforms, Transform) else transforms
-        if not (
-            isinstance(chosen, Sequence) and all([isinstance(each, Transform) for each in chosen])
-        ):
+        chosen: Any = [transforms] if isinstance(transforms, Transform) else transforms
+        if not isinstance(chosen, Sequence) or any([not isinstance(t, Transform) for t in chosen]):
             raise ValueError(
                 f"transforms must be a Transform or a list of Transforms, but was {chosen}"
             )
