@@ -75,7 +75,15 @@ class DType:
         return self
 
     def to_complex(self) -> DType:
-        """Return the complex dtype whose parts have this precision; of bfloat16 it is complex64."""
+        """Return the complex dtype whose parts have this precision; of bfloat16 it is complex64.
+
+        Raises
+        ------
+        RuntimeError
+            Of a bool or integer dtype.
+        """
+        if self.category < FLOATING:
+            raise RuntimeError(f"to_complex(): there is no complex dtype of {self.name}")
         return _COMPLEX.get(self, complex64)
 
     def to_real(self) -> DType:

@@ -373,7 +373,7 @@ def _legacy(data: tuple[Any, ...], dtype: DType, device: Device | str | None, na
     only = data[0]
     if len(data) == 1 and is_storage(only):
         return empty_of((0,), dtype, where).set_(only)
-    if len(data) > 1 or isinstance(only, Size) or _is_size(only):
+    if len(data) > 1 or isinstance(only, Size) or is_size(only):
         return empty_of(check_sizes(as_shape(data, name), name), dtype, where)
     if is_tensor(only):
         if name != "Tensor" and only._key.dtype is not dtype:
@@ -387,7 +387,8 @@ def _legacy(data: tuple[Any, ...], dtype: DType, device: Device | str | None, na
     return tensor(only, dtype=dtype, device=where)
 
 
-def _is_size(value: Any) -> bool:
+def is_size(value: Any) -> bool:
+    """Return whether something counts elements: an int, or one of another library."""
     return isinstance(value, int) or (
         hasattr(value, "__index__")
         and not isinstance(value, TensorBase)

@@ -142,8 +142,8 @@ def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
     """
     if not tensor.is_leaf:
         raise RuntimeError(
-            "cannot send a tensor to another process that requires grad and is no leaf: its graph "
-            "would stay behind; send tensor.detach()"
+            "Cowardly refusing to serialize a non-leaf tensor which requires_grad: its graph would stay "
+            "behind in this process; send tensor.detach()"
         )
     runtime = tensor._key.runtime
     array = runtime.share(tensor._array)

@@ -75,7 +75,8 @@ class UntypedStorage:
 
     def __init__(self, size: Any = 0, *, device: Device | str | None = None) -> None:
         where = Device(device) if device is not None else default_device()
-        if isinstance(size, int):
+        if creation.is_size(size):
+            size = size.__index__()
             if size < 0:
                 raise RuntimeError(f"UntypedStorage: a size must not be negative, got {size}")
             self._elements = creation.empty_of((size,), uint8, where)
@@ -386,11 +387,11 @@ class TypedStorage:
             raise RuntimeError(f"TypedStorage: expected one size or sequence, got {size}")
         if wrap_storage is not None:
             self._untyped_storage = wrap_storage
-        elif size and not isinstance(size[0], int):
+        elif size and not creation.is_size(size[0]):
             made = creation.tensor(list(size[0]), dtype=self.dtype, device=device)
             self._untyped_storage = UntypedStorage._over(made)
         else:
-            count = size[0] if size else 0
+            count = size[0].__index__() if size else 0
             self._untyped_storage = UntypedStorage(count * self.dtype.itemsize, device=device)
 
     def untyped(self) -> UntypedStorage:

@@ -267,3 +267,20 @@ def test_tensors_that_are_set_to_each_other():
     assert not none.is_set_to(tp.empty(0))
     assert not x.is_set_to(x[1:])
     assert not tp.empty(3, 0).is_set_to(tp.empty(3, 0))
+
+
+@pytest.mark.parametrize("kind", ["FloatStorage", "LongStorage", "UntypedStorage"])
+@pytest.mark.parametrize("number", [np.int8, np.int16, np.int64, np.uint8])
+def test_numpys_integers_are_sizes(kind, number):
+    assert getattr(tp, kind)(number(3)).size() == 3
+
+
+def test_what_is_no_leaf_is_not_sent():
+    from multiprocessing.reduction import ForkingPickler
+
+    from tensorplug import multiprocessing  # noqa: F401
+
+    with pytest.raises(
+        RuntimeError, match="refusing to serialize a non-leaf tensor which requires_grad"
+    ):
+        ForkingPickler.dumps(tp.ones(2, requires_grad=True) * 2)

@@ -112,7 +112,7 @@ def test_a_view_is_sent_as_a_copy():
 
 def test_results_are_not_sent():
     result = tp.ones(2, requires_grad=True) * 2
-    with pytest.raises(RuntimeError, match=r"is no leaf.*detach"):
+    with pytest.raises(RuntimeError, match=r"non-leaf.*detach"):
         shared_memory.reduce_shared(result)
 
 
