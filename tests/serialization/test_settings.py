@@ -147,7 +147,7 @@ class Reads:
     def __init__(self, data, has_readinto):
         self._file = io.BytesIO(data)
         self.sizes = []
-        for name in ("seek", "tell", "seekable", "read", *(["readinto"] if has_readinto else [])):
+        for name in ("seek", "tell", "read", *(["readinto"] if has_readinto else [])):
             setattr(self, name, self._noting(getattr(self._file, name), name))
 
     def _noting(self, method, name):

@@ -112,8 +112,6 @@ class Reader:
         start = file.read(512)
         self._size = file.seek(0, os.SEEK_END)
         file.seek(0)
-        if not hasattr(file, "seekable"):  # zipfile asks for it
-            file = io.BytesIO(file.read())
         self._file = file
         try:
             self._zip = zipfile.ZipFile(file)
