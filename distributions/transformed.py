@@ -61,11 +61,6 @@ class TransformedDistribution(Distribution):
                 f"transforms must be a Transform or a list of Transforms, but was {chosen}"
             )
         self.transforms = list(chosen)
-        for part in self.transforms:
-            if not isinstance(part, Transform):
-                raise ValueError(
-                    f"transforms must be a Transform or list, but was {type(part).__name__}"
-                )
         whole = ComposeTransform(self.transforms)
         shape = (*base_distribution.batch_shape, *base_distribution.event_shape)
         if len(shape) < whole.domain.event_dim:

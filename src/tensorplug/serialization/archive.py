@@ -193,9 +193,8 @@ def _place(info: zipfile.ZipInfo, header: bytes) -> int:
     """Return where the bytes of a record lie, of which the header is given."""
     if len(header) < _HEADER or not header.startswith(b"PK\x03\x04"):
         raise ValueError("it does not begin where the table of contents says")
-    return (
-        info.header_offset + _HEADER + sum(struct.unpack("<HH", header[26:]))
-    )  # name, extra field
+    name, extra = struct.unpack("<HH", header[26:])
+    return info.header_offset + _HEADER + int(name) + int(extra)
 
 
 def fill(data: memoryview, file: IO[bytes]) -> None:
