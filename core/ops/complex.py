@@ -122,4 +122,9 @@ def imag(input: Tensor) -> Tensor:
     return _VIEW_AS_REAL.call(input).select(-1, 1)
 
 
-exact_out(complex, polar)
+exact_out(
+    complex,
+    polar,
+    said="{name}(): Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} "
+    "for argument 'out'",
+)

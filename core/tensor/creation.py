@@ -112,7 +112,7 @@ def tensor(
         result = host.on_device(array, chosen, where)
         if dispatch_state.layers_active:
             layers.note_data(result, array, lambda device: host.on_device(array, chosen, device))
-    return result.requires_grad_() if requires_grad else result
+    return leaf(result) if requires_grad else result
 
 
 def as_tensor(
@@ -249,7 +249,7 @@ def asarray(
     if copy and result is shared:
         result = result.clone()
     if requires_grad:
-        return result if result.requires_grad else result.requires_grad_()
+        return result if result.requires_grad else leaf(result)
     return result.detach() if requires_grad is False and result.requires_grad else result
 
 
@@ -286,7 +286,17 @@ def frombuffer(
     tensor([97, 98, 99], dtype=tensorplug.uint8)
     """
     result = host.from_buffer(buffer, as_dtype(dtype), count, offset)
-    return result.requires_grad_() if requires_grad else result
+    return leaf(result) if requires_grad else result
+
+
+def leaf(result: Any) -> Any:
+    """Return a new tensor made to require grad, which its dtype has to allow."""
+    if not result._key.is_differentiable:
+        raise RuntimeError(
+            "Only Tensors of floating point and complex dtype can require gradients, got "
+            f"{result.dtype}"
+        )
+    return result.requires_grad_()
 
 
 def empty_of(shape: Shape, dtype: DType, device: Device) -> Any:

@@ -646,7 +646,7 @@ def from_file(
     untyped = UntypedStorage.from_file(filename, bool(shared), (size or 0) * chosen.itemsize)
     made = untyped._tensor(chosen)
     made = made if device is None else made.to(device)
-    return made.requires_grad_() if requires_grad else made
+    return creation.leaf(made) if requires_grad else made
 
 
 # --- of tensors -------------------------------------------------------------------------------

@@ -82,6 +82,12 @@ def triple(x):
 assert (double(torch.ones(1)) + triple(torch.ones(1))).item() == 5
 torch.set_default_tensor_type("torch.DoubleTensor")
 assert torch.zeros(1).dtype is torch.float64
+for kind in (torch.float32, "torch.IntTensor", 1):
+    try:
+        torch.set_default_tensor_type(kind)
+    except TypeError:
+        continue
+    raise AssertionError(kind)
 assert torch.utils.data._utils.collate.default_collate is torch.utils.data.default_collate
 assert callable(torch.nn.grad.conv2d_input) and torch.GradScaler is torch.amp.GradScaler
 print(__name__, sys.argv[1:])

@@ -290,6 +290,20 @@ def test_the_default_dtype_is_used():
         tp.set_default_dtype(tp.float32)
 
 
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_full_infers_single_precision_of_complex_numbers_at_least(name: str) -> None:
+    torch = pytest.importorskip("torch", reason="torch is the reference")
+    found = []
+    for module in (tp, torch):
+        module.set_default_dtype(getattr(module, name))
+        try:
+            made = [module.full((2,), value).dtype for value in (True, 1, 1.5, 1j)]
+        finally:
+            module.set_default_dtype(module.float32)
+        found.append([str(dtype).rpartition(".")[2] for dtype in made])
+    assert found[0] == found[1]
+
+
 def test_a_new_tensor_is_no_view():
     for made in (tp.zeros(2, 3), tp.rand(2, 3), tp.randn(2), tp.eye(2), tp.arange(3)):
         assert made._base is None

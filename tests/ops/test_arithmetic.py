@@ -338,6 +338,14 @@ def test_calls_with_numbers_before_tensors(name):
             assert FORMER[name](tp, lambda x: tp.tensor([x])).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("name", ["add", "sub", "addmm", "addmv", "addr", "addbmm", "baddbmm"])
+def test_what_stands_before_tensors_is_a_number(name):
+    function = getattr(tp, name)
+    matrix = tp.ones(2, 2)
+    with pytest.raises(TypeError, match="must be a number, not Tensor|positional arguments"):
+        function(matrix, matrix, matrix, *() if name in ("add", "sub") else (matrix, matrix))
+
+
 def test_numbers_before_tensors_are_deprecated():
     with pytest.warns(UserWarning, match="deprecated"):
         tp.ones(2).add_(2, tp.ones(2))

@@ -12,7 +12,7 @@ from ...dispatch.out_variants import exact_out
 from ...dispatch.state import dispatch_state
 from ...tensor.base import TensorBase
 from ...tensor.mirrors import conjugated
-from ..rules import cast, check_tensor, elementwise, rounded_once, with_former_order
+from ..rules import cast, check_tensor, elementwise, number, rounded_once, with_former_order
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def _factor_first(input: Any, alpha: Any, other: Any) -> Any:
-    return (input, other), {"alpha": alpha}
+    return (input, other), {"alpha": number(alpha, "add", "alpha")}
 
 
 @primitive("input, other", pointwise=True, inplace=True)

@@ -11,6 +11,8 @@ from ...device.dtypes import (
     DType,
     Number,
     as_dtype,
+    complex32,
+    complex64,
     get_default_dtype,
     scalar_dtype,
 )
@@ -18,7 +20,7 @@ from ...device.scalars import fitting, loosely
 from ...dispatch.keys import DispatchKey, default_device, dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.base import new_tensor as wrap_array
-from ...tensor.creation import show_memory
+from ...tensor.creation import leaf, show_memory
 from ...tensor.layout import strides_of
 from ...tensor.shapes import Shape, as_shape, check_sizes
 from ..copying import laid_out
@@ -76,9 +78,7 @@ def made(result: Any, requires_grad: bool, pin_memory: bool = False) -> Tensor:
     """Return a new tensor, in locked memory and made to require grad if that is asked for."""
     if pin_memory:
         result = result.pin_memory()
-    if requires_grad:
-        result.requires_grad_()
-    return result
+    return leaf(result) if requires_grad else result
 
 
 @composite(method=False)
@@ -229,7 +229,10 @@ def full(
             f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}"
         )
     value = number(fill_value, "full", "fill_value")
-    chosen, where = options(dtype, device, scalar_dtype(value))
+    inferred = scalar_dtype(value)
+    if inferred is complex32:  # torch's too is in single precision at least
+        inferred = complex64
+    chosen, where = options(dtype, device, inferred)
     return made(
         fill_new(sizes_of((), size, "full"), value, chosen, where), requires_grad, pin_memory
     )

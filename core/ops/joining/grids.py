@@ -65,6 +65,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
             )
         if tensor._key.dtype is not found[0]._key.dtype:
             raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+        if tensor._key.device is not found[0]._key.device:
+            raise RuntimeError("meshgrid expects all tensors to have the same device")
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(
             f'meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}'

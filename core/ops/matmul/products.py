@@ -13,7 +13,7 @@ from ...dispatch.registered_ops import handle, has_op
 from ...tensor.base import TensorBase
 from ...tensor.shapes import broadcast_shapes
 from ..arithmetic.pointwise import add, check_factor, conj_physical, mul
-from ..rules import cast, check_tensor, rounded_once, with_former_order
+from ..rules import cast, check_tensor, number, rounded_once, with_former_order
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -325,7 +325,8 @@ def _factors_first(first: Any, second: Any, *rest: Any) -> Any:
     """Rearrange (beta, input, [alpha,] a, b), or (input, beta, [alpha,] a, b) as methods have it."""
     input, beta = (first, second) if isinstance(first, TensorBase) else (second, first)
     *alpha, a, b = rest
-    return (input, a, b), {"beta": beta, **({"alpha": alpha[0]} if alpha else {})}
+    factors = {"beta": beta, **({"alpha": alpha[0]} if alpha else {})}
+    return (input, a, b), {key: number(factors[key], "addmm", key) for key in factors}
 
 
 @composite(inplace=True)

@@ -39,7 +39,7 @@ from .distribution import VERSION
 
 def _set_default_tensor_type(t: Any) -> None:
     """Make a legacy tensor type's dtype the default one."""
-    name = t if isinstance(t, str) else t.__name__
+    name = t if isinstance(t, str) else getattr(t, "__name__", "")
     kinds = {"FloatTensor": float32, "DoubleTensor": float64, "HalfTensor": float16}
     short = name.rpartition(".")[2]
     if short not in kinds:
