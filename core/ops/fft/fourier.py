@@ -91,7 +91,10 @@ def _converted(name: str, input: Any, *, to_complex: bool) -> Any:
 def _real(name: str, input: Any) -> Any:
     check_tensor(input, name)
     if input._key.dtype.category == COMPLEX:
-        raise RuntimeError(f"{name} expects a real input tensor, but got {input.dtype.name}")
+        # torch's words: of several dimensions it says another one, and rfft2 is its rfftn.
+        several = "n" in name or "2" in name
+        kind, called = ("real-valued", name.replace("2", "n")) if several else ("real", name)
+        raise RuntimeError(f"{called} expects a {kind} input tensor, but got {input.dtype.name}")
     return _converted(name, input, to_complex=False)
 
 

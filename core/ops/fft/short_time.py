@@ -152,7 +152,7 @@ def stft(
     if return_complex is None:
         if not dtype.is_complex and not complex_window:
             raise RuntimeError(
-                "stft() requires the return_complex parameter be given for real inputs; pass "
+                "stft requires the return_complex parameter be given for real inputs; pass "
                 "return_complex=True"
             )
         return_complex = True
@@ -222,7 +222,7 @@ def istft(
     spectrum: Any = input
     if spectrum.dtype.category != COMPLEX:
         raise RuntimeError(
-            "istft(): input has to be a complex-valued tensor matching the output of stft with "
+            "istft requires a complex-valued input tensor matching the output from stft with "
             f"return_complex=True, got {input.dtype.name}"
         )
     if len(spectrum._shape) not in (2, 3) or not spectrum.numel():
