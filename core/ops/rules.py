@@ -65,9 +65,12 @@ def rounded_once(function: Any, dtype: DType, *values: Any, **options: Any) -> A
 
 def widened(function: Any, *args: Any, **kwargs: Any) -> Any:
     """Return what a function computes: of half precision in float32, its result or results rounded once."""
-    dtype = next(filter(None, map(_floating_dtype, (*args, *kwargs.values()))), None)
+    values = (*args, *kwargs.values())
+    dtype = next(filter(None, map(_floating_dtype, values)), None)
     if dtype is None or not dtype.is_half:
         return function(*args, **kwargs)
+    if not result_dtype(filter(_floating_dtype, values)).is_half:
+        return function(*args, **kwargs)  # beside wider operands the function's ops promote
     more = {name: _widened(value) for name, value in kwargs.items()}
     result = function(*[_widened(value) for value in args], **more)
     if isinstance(result, tuple):

@@ -226,8 +226,9 @@ class RNNBase(Module):
 
     def _check_input(self, x: Any) -> None:
         dtype = self.weight_ih_l0.dtype
-        # Autocast converts both.
-        if x.dtype is not dtype and not any(thread.autocast.enabled.values()):
+        # Autocast, which is there once it was asked for, converts both.
+        autocast = getattr(thread, "autocast", None)
+        if x.dtype is not dtype and not (autocast and any(autocast.enabled.values())):
             raise ValueError(
                 f"RNN input dtype ({x.dtype}) does not match weight dtype ({dtype}). "
                 f"Convert input: input.to({dtype}), or convert model: model.to({x.dtype})"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
 from tensorplug.autograd.vmap.vmap_rules import VmapInfo, vmap_rule
+from tensorplug.core.device.dtypes import scalar_type
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.dispatch.out_variants import exact_out
 from tensorplug.core.ops import einsum
@@ -44,6 +45,11 @@ def _canonical_linear(input: Any, weight: Any, bias: Any = None) -> Any:
             f"linear(): expected input and weight to have the same dtype, but got: {input.dtype} != "
             f"{weight.dtype}"
         )
+    if bias is not None and bias._key.dtype is not input._key.dtype:
+        raise RuntimeError(
+            "linear(): self and mat2 must have the same dtype, but got "
+            f"{scalar_type(bias.dtype)} and {scalar_type(input.dtype)}: bias and input"
+        )
     return input, weight, bias
 
 
@@ -75,7 +81,22 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return output if bias is None else output + bias
 
 
-@composite(shapes="input1(*, I), input2(*, J), weight(O, I, J), bias(O)", method=False)
+def _check_bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> None:
+    given = {"input1": input1, "input2": input2, "weight": weight}
+    for name, value in given.items():
+        check_tensor(value, "bilinear", name)
+    if bias is not None:
+        given["bias"] = bias
+    if len({value._key.dtype for value in given.values()}) > 1:
+        got = ", ".join([f"{name}: {scalar_type(value.dtype)}" for name, value in given.items()])
+        raise RuntimeError(f"bilinear(): All tensors must have the same dtype, got {got}")
+
+
+@composite(
+    shapes="input1(*, I), input2(*, J), weight(O, I, J), bias(O)",
+    rule=_check_bilinear,
+    method=False,
+)
 @in_float32
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return ``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k.

@@ -342,7 +342,7 @@ def test_calls_with_numbers_before_tensors(name):
 def test_what_stands_before_tensors_is_a_number(name):
     function = getattr(tp, name)
     matrix = tp.ones(2, 2)
-    with pytest.raises(TypeError, match="must be a number, not Tensor|positional arguments"):
+    with pytest.raises(TypeError, match=r"must be a number, not Tensor|positional arguments"):
         function(matrix, matrix, matrix, *() if name in ("add", "sub") else (matrix, matrix))
 
 

@@ -12,6 +12,7 @@ from . import results
 from .rules import (
     adjoint,
     check_matrix,
+    check_same_dtype,
     column,
     conjugate,
     constant_of,
@@ -280,6 +281,8 @@ def _canonical_ormqr(
 ) -> tuple[Any, ...]:
     check_matrix("ormqr", input, "input")
     check_matrix("ormqr", other, "other")
+    for tensor, label in ((tau, "tau"), (other, "other")):
+        check_same_dtype("torch.ormqr", input, tensor, "input", label)
     m = input._shape[-2]
     if other._shape[-2 if left else -1] != m:
         raise RuntimeError(

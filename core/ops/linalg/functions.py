@@ -278,6 +278,11 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def _cross(name: str, input: Any, other: Any, dim: int) -> Any:
     check_tensor(input, name)
     check_tensor(other, name, "other")
+    if input._key.dtype is not other._key.dtype:
+        raise RuntimeError(
+            f"{name}: expected scalar type {scalar_type(input.dtype)} but found "
+            f"{scalar_type(other.dtype)}"
+        )
     if len(input._shape) != len(other._shape):
         raise RuntimeError(
             f"{name}: inputs must have the same number of dimensions, got {list(input._shape)} and "
@@ -330,7 +335,8 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     check_tensor(y, name, "y")
     if x.dtype is not y.dtype:
         raise RuntimeError(
-            f"{name}: expected tensors of the same dtype, got {x.dtype.name} and {y.dtype.name}"
+            f"{name}: Expected x and y to have the same dtype, but found x of type "
+            f"{scalar_type(x.dtype)} and y of type {scalar_type(y.dtype)} instead"
         )
     first: Any = conjugate(x)
     if len(x._shape) == 1 and x._shape == y._shape and x.dtype.category != BOOL:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...device.dtypes import FLOATING, DType, bool_
+from ...device.dtypes import FLOATING, DType, bool_, scalar_type
 from ...dispatch import op_registry
 from ...dispatch.layers import note_hidden
 from ...errors import LinAlgError
@@ -77,9 +77,8 @@ def check_same_dtype(name: str, A: Any, B: Any, first: str = "A", second: str = 
     """Raise RuntimeError unless both have one dtype."""
     if A._key.dtype is not B._key.dtype:
         raise RuntimeError(
-            f"{name}: Expected {first} and {second} to have the same dtype, but found {first} of "
-            "type "
-            f"{A.dtype.name} and {second} of type {B.dtype.name} instead"
+            f"{name}: Expected {first} and {second} to have the same dtype, but found {first} of type "
+            f"{scalar_type(A.dtype)} and {second} of type {scalar_type(B.dtype)} instead"
         )
 
 

@@ -122,9 +122,13 @@ def _check_ndim(name: str, tensor: Any, argument: str, ndim: int) -> None:
         )
 
 
-#: What torch says of products of vectors, and people search for.
-_ALIKE = dict.fromkeys(("dot", "vdot"), "dot : expected both vectors to have same dtype") | {
-    "inner": "both inputs should have same dtype"
+#: What torch says of some products, and people search for.
+_ALIKE = {
+    **dict.fromkeys(("dot", "vdot"), "dot : expected both vectors to have same dtype, but found"),
+    "inner": "both inputs should have same dtype, but found",
+    "addmm": "self and mat2 must have the same dtype, but got",
+    "addmv": "addmv input tensors must have the same dtype, but got",
+    "baddbmm": "Input dtypes must be the same, got:",
 }
 
 
@@ -133,7 +137,7 @@ def _check_same_dtype(name: str, *tensors: Any) -> None:
     for tensor in tensors[1:]:
         if tensor._key.dtype is not first:
             raise RuntimeError(
-                f"{name}(): {_ALIKE.get(name, 'expected tensors of the same dtype')}, but found "
+                f"{name}(): {_ALIKE.get(name, 'expected tensors of the same dtype, but found')} "
                 f"{scalar_type(first)} and {scalar_type(tensor.dtype)}; convert one of them with .to()"
             )
 

@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
-from tensorplug.core.device.dtypes import FLOATING, int64, scalar_type, uint8
+from tensorplug.core.device.dtypes import FLOATING, DType, int64, result_dtype, scalar_type, uint8
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import log_softmax, ones, softmax, where, zeros
-from tensorplug.core.ops.rules import in_float32
+from tensorplug.core.ops.rules import cast, in_float32
 from tensorplug.core.tensor.predicates import all_samples
 
 from ..activation import logsigmoid
@@ -401,25 +401,31 @@ def linear_cross_entropy(
     )
 
 
-def _check_floating(name: str, input: Any, target: Any) -> None:
-    if not target.dtype.is_floating_point:
+def _check_floating(name: str, input: Any, target: Any, dtype: Any = None) -> None:
+    if not target.dtype.is_floating_point or dtype not in (None, target.dtype):
         raise RuntimeError(
-            f"{name}(): Found dtype {target.dtype} but expected {input.dtype} as the target's; "
-            "target.to(input.dtype) converts it"
+            f"{name}(): Found dtype {scalar_type(target.dtype)} but expected "
+            f"{scalar_type(input.dtype)} as the target's; target.to(input.dtype) converts it"
         )
 
 
-def _check_binary(input: Any, target: Any, *_: Any) -> None:
+def _weights(dtype: DType, *weights: Any) -> tuple[Any, ...]:
+    """Return weights in the dtype of the losses, which they do not change."""
+    return tuple([weight if weight is None else cast(weight, dtype) for weight in weights])
+
+
+def _canonical_binary(input: Any, target: Any, weight: Any, reduction: str) -> tuple[Any, ...]:
     check_tensors("binary_cross_entropy", input=input, target=target)
-    _check_floating("binary_cross_entropy", input, target)
+    _check_floating("binary_cross_entropy", input, target, input.dtype)
     if target._shape != input._shape:
         raise ValueError(
             f"Using a target size ({list(target.shape)}) that is different to the input size "
             f"({list(input.shape)}) is deprecated. Please ensure they have the same size."
         )
+    return input, target, *_weights(input.dtype, weight), reduction
 
 
-@loss("input, target, weight, reduction", _check_binary)
+@loss("input, target, weight, reduction", _canonical_binary)
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -507,16 +513,20 @@ def _binary_weight(g: Any, input: Any, target: Any, weight_shape: Any, reduction
     return terms.sum_to_size(weight_shape)
 
 
-def _check_logits(input: Any, target: Any, *_: Any) -> None:
+def _canonical_logits(
+    input: Any, target: Any, weight: Any, pos_weight: Any, reduction: str
+) -> tuple[Any, ...]:
     check_tensors("binary_cross_entropy_with_logits", input=input, target=target)
     _check_floating("binary_cross_entropy_with_logits", input, target)
     if target._shape != input._shape:
         raise ValueError(
             f"Target size ({list(target.shape)}) must be the same as input size ({list(input.shape)})"
         )
+    dtype = result_dtype((input, target))
+    return input, target, *_weights(dtype, weight, pos_weight), reduction
 
 
-@loss("input, target, weight, pos_weight, reduction", _check_logits)
+@loss("input, target, weight, pos_weight, reduction", _canonical_logits)
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,

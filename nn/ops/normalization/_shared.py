@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.device.dtypes import bfloat16, float16, float32
+from tensorplug.core.device.dtypes import bfloat16, float16, float32, scalar_type
 from tensorplug.core.ops import ones_like, zeros
 from tensorplug.core.tensor.shapes import Shape
 
@@ -14,6 +14,33 @@ HALVES = (float16, bfloat16)
 def wide(tensor: Any) -> Any:
     """Return a half-precision tensor in float32, in which torch computes it too."""
     return tensor.to(float32) if tensor.dtype in HALVES else tensor
+
+
+def fit(input: Any, *numbers: Any) -> bool:
+    """Return whether the numbers of channels are of the input's dtype, or float32 for half precision."""
+    if all([number._key is input._key for number in numbers]):
+        return True
+    dtype = numbers[0].dtype if numbers else None
+    if dtype is not input.dtype and not (dtype is float32 and input.dtype in HALVES):
+        return False
+    return all([number.dtype is dtype for number in numbers])
+
+
+def check_parameters(name: str, input: Any, *parameters: Any) -> None:
+    """Raise RuntimeError for parameters of other dtypes than kernels take beside the input."""
+    key = input._key
+    for parameter in parameters:
+        if parameter is not None and parameter._key is not key:
+            given = [value for value in parameters if value is not None]
+            if not fit(input, *given):
+                wanted = float32 if input.dtype in HALVES else input.dtype
+                raise RuntimeError(
+                    f"{name}(): mixed dtype: expect parameter to have scalar type of "
+                    f"{scalar_type(wanted)}, all of them, beside an input of "
+                    f"{scalar_type(input.dtype)}; got "
+                    f"{', '.join([scalar_type(value.dtype) for value in given])}"
+                )
+            return
 
 
 def along_channels(input: Any) -> Shape:

@@ -6,13 +6,20 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative, no_grad
-from tensorplug.core.device.dtypes import float32
 from tensorplug.core.dispatch.op import Delegated
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops.rules import check_tensor
 
 from .._formats import formatted
-from ._shared import HALVES, all_but_channels, along_channels, nothing, wide
+from ._shared import (
+    HALVES,
+    all_but_channels,
+    along_channels,
+    check_parameters,
+    fit,
+    nothing,
+    wide,
+)
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -43,6 +50,7 @@ def _canonical_batch_norm(
     ):
         if value is not None and value._shape != (channels,):
             raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
+    check_parameters("batch_norm", input, running_mean, running_var, weight, bias)
     if not training:
         if running_mean is None or running_var is None:
             raise ValueError(
@@ -68,16 +76,6 @@ def of_nothing(input: Any, weight: Any, bias: Any) -> Any:
     if bias is not None:
         output = output + bias.reshape(shape)
     return output.to(input.dtype)
-
-
-def _fit(input: Any, *numbers: Any) -> bool:
-    """Return whether the numbers of channels are of the input's dtype, or float32 for half precision."""
-    if all([number._key is input._key for number in numbers]):
-        return True
-    dtype = numbers[0].dtype if numbers else None
-    if dtype is not input.dtype and not (dtype is float32 and input.dtype in HALVES):
-        return False
-    return all([number.dtype is dtype for number in numbers])
 
 
 @composite(
@@ -119,7 +117,7 @@ def batch_norm(
         assert running_mean is not None
         assert running_var is not None
         affine = [t for t in (weight, bias) if t is not None]
-        if len(affine) != 1 and _fit(input, running_mean, running_var, *affine):
+        if len(affine) != 1 and fit(input, running_mean, running_var, *affine):
             return batch_norm_inference(input, running_mean, running_var, weight, bias, eps)
         shape = along_channels(input)
         scale = (running_var + eps).rsqrt()
@@ -156,7 +154,7 @@ def _of_batch(
     eps: float,
 ) -> tuple[Any, Any, Any]:
     affine = [t for t in (weight, bias) if t is not None]
-    if len(affine) == 2 and _fit(input, *affine):
+    if len(affine) == 2 and fit(input, *affine):
         output, mean, rstd = native_batch_norm(input, weight, bias, eps)
     else:
         output, mean, rstd = native_batch_norm(input, None, None, eps)

@@ -12,7 +12,7 @@ from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops.rules import check_tensor
 from tensorplug.core.tensor.shapes import as_ints
 
-from ._shared import rows_backward, rows_normalized, with_weight
+from ._shared import check_parameters, rows_backward, rows_normalized, with_weight
 from .batch_norm import batch_norm, of_nothing
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def _canonical_layer_norm(
     wanted = _last_dims(input, normalized_shape, "layer_norm")
     _check_shape("layer_norm", "weight", weight, wanted)
     _check_shape("layer_norm", "bias", bias, wanted)
+    check_parameters("layer_norm", input, weight, bias)
     return input, wanted, with_weight(weight, bias), bias, eps
 
 
@@ -175,6 +176,7 @@ def _canonical_group_norm(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got "
                 f"{name} of shape {list(value.shape)} and input of shape {list(input.shape)}"
             )
+    check_parameters("group_norm", input, weight, bias)
     return input, num_groups, with_weight(weight, bias), bias, eps
 
 
@@ -232,6 +234,7 @@ def _canonical_instance_norm(
 ) -> Any:
     check_tensor(input, "instance_norm")
     options = (running_mean, running_var, weight, bias)
+    check_parameters("instance_norm", input, *options)
     if not use_input_stats:
         return Delegated(batch_norm(input, *options, False, momentum, eps))
     if not math.prod(input._shape):
