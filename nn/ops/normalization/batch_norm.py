@@ -12,7 +12,6 @@ from tensorplug.core.ops.rules import check_tensor
 
 from .._formats import formatted
 from ._shared import (
-    HALVES,
     all_but_channels,
     along_channels,
     check_parameters,
