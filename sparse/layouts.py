@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.tensor.layout import layout, strided
+from tensorplug.core.tensor.layout import layout, preserve_format, strided
 
 
 class _SparseLayout(layout):
@@ -45,3 +45,11 @@ def layout_named(name: str) -> layout:
             f"there are no tensors of layout {name}; there are those of {', '.join(_LAYOUTS)}"
         )
     return found
+
+
+def check_no_format(name: str, memory_format: Any) -> None:
+    """Raise RuntimeError for a memory format: there is none to choose from."""
+    if memory_format not in (None, preserve_format):
+        raise RuntimeError(
+            f"{name}(): unsupported memory format option {memory_format}: only strided tensors have one"
+        )

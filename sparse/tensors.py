@@ -19,7 +19,7 @@ from tensorplug.core.tensor.layout import layout
 from tensorplug.core.tensor.shapes import Shape, as_shape, normalize_dim
 from tensorplug.core.tensor.tensor import Tensor
 
-from .layouts import sparse_coo, sparse_csr
+from .layouts import check_no_format, sparse_coo, sparse_csr
 from .printing import sparse_repr
 
 _keys: dict[tuple[DispatchKey, layout], DispatchKey] = {}
@@ -302,6 +302,7 @@ class SparseTensor(Tensor):
         """Return the tensor on another device and/or with another dtype."""
         if len(args) == 1 and isinstance(args[0], SparseTensor):
             args = (args[0]._stored,)
+        check_no_format("to", kwargs.get("memory_format"))
         parts = self._parts()
         values = parts[-1].to(*args, **kwargs)
         if values is parts[-1]:
@@ -555,7 +556,14 @@ class CooTensor(SparseTensor):
         from .creation import sparse_coo_tensor  # it needs this module
 
         data = data if size is None else tuple(size)
+        if data and isinstance(data[0], list):
+            raise TypeError(
+                "SparseTensor.new(sequence) only accepts sizes. Please use sparse_coo_tensor(), or "
+                "make a strided tensor and convert it with to_sparse()"
+            )
         parts = data if data and isinstance(data[0], Tensor) else ()
+        if len(parts) == 1:
+            raise TypeError("new(): expected indices beside values, or sizes, got one tensor")
         size = () if parts else (as_shape(data, "new") if data else (0,),)
         return sparse_coo_tensor(
             *parts, *size, dtype=self.dtype, device=self.device if device is None else device

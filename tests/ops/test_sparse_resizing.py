@@ -119,3 +119,20 @@ def test_new(arguments, shape):
     assert made.shape == shape
     assert made.dtype is tp.float64
     assert made._nnz() == len(arguments[1:2]) * (made.shape != (2, 3))
+
+
+@pytest.mark.parametrize(
+    "argument", [[6], [2, 3], tp.ones(3), tp.ones(3).untyped_storage()], ids=str
+)
+def test_new_refuses_elements(argument):
+    with pytest.raises(TypeError):
+        example().new(argument)
+
+
+@pytest.mark.parametrize("layout", [tp.sparse_coo, tp.sparse_csr], ids=str)
+@pytest.mark.parametrize("format", [tp.contiguous_format, tp.channels_last], ids=str)
+def test_memory_formats_are_of_strided_tensors(layout, format):
+    x = example().to_dense().to_sparse(layout=layout)
+    with pytest.raises(RuntimeError, match="unsupported memory format option"):
+        x.to(tp.float64, memory_format=format)
+    assert x.to(tp.float64, memory_format=tp.preserve_format).layout is layout
