@@ -33,7 +33,15 @@ from .copying import copy
 from .elementary.circular import atan2, sin
 from .elementary.exponential import exp, exp2, log, log1p, sqrt
 from .masking import where
-from .rules import are_alike, cast, check_tensor, elementwise, rounded_once, to_floating
+from .rules import (
+    are_alike,
+    cast,
+    check_broadcast,
+    check_tensor,
+    elementwise,
+    rounded_once,
+    to_floating,
+)
 
 if TYPE_CHECKING:
     from ..tensor.tensor import Tensor
@@ -381,7 +389,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     return cast(where(isinf(large), large, sum_of_both), dtype)
 
 
-@composite()
+@composite(rule=check_broadcast)
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """Return ``log2(2**input + 2**other)`` without overflow in between.
 
@@ -399,7 +407,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     return cast(where(isinf(large), large, sum_of_both), dtype)
 
 
-@composite(inplace=True)
+@composite(rule=check_broadcast, inplace=True)
 def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """Return ``input * log(other)``, 0 where `input` is 0, nan where `other` is nan.
 

@@ -46,6 +46,13 @@ def check_tensor(value: Any, name: str, argument: str = "input") -> None:
         )
 
 
+def check_broadcast(input: Any, other: Any) -> None:
+    """Raise RuntimeError unless two operands, numbers or tensors, broadcast; a composite's rule."""
+    tensors = isinstance(input, TensorBase) and isinstance(other, TensorBase)
+    if tensors and input._shape != other._shape:
+        broadcast_shapes(input._shape, other._shape)
+
+
 def are_alike(input: Any, other: Any) -> bool:
     """Return whether two tensors of one shape have one floating-point dtype, on one device."""
     key = input._key
