@@ -203,3 +203,16 @@ def test_equations_in_single_precision(dtype: str, n: int) -> None:
     assert tp.linalg.det(a)[1] == 0
     assert tp.linalg.slogdet(a)[0][1] == 0
     assert tp.linalg.slogdet(a)[1][1] == -INF
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (2, 0, 2), (2, 2), (2, 3)], ids=str)
+@pytest.mark.parametrize("p", [None, 2, 1, INF, "fro", "nuc", 0.5, 3, "x"], ids=str)
+def test_cond_checks_norms_and_shapes_of_empty_matrices_too(shape, p):
+    torch = pytest.importorskip("torch", reason="torch is the reference")
+    found = []
+    for module in (tp, torch):
+        try:
+            found.append(list(module.linalg.cond(module.ones(shape), p).shape))
+        except RuntimeError:
+            found.append("refused")
+    assert found[0] == found[1]

@@ -263,16 +263,17 @@ def linalg_cond(A: Tensor, p: float | str | None = None) -> Tensor:
         large, small = values.narrow(-1, 0, 1), values.narrow(-1, values._shape[-1] - 1, 1)
         ratio = small / large if p == -2 else large / small
         return ratio.reshape(values._shape[:-1])
-    if not A.numel():
-        return A.new_zeros(A._shape[:-2], dtype=A.dtype.to_real())
-    check_matrix(name, A, square=True)
-    inverse, info = linalg_inv_ex(A)
-    # What stands in an inverse that failed must not reach the norm, whose kernel may refuse it.
-    inverse = where((info != 0)[..., None, None], 0.0, inverse)
     if p not in ("fro", "nuc") and (isinstance(p, str) or abs(p) not in (1, math.inf)):
         raise RuntimeError(
             f"{name} got an invalid norm type: {p}; use 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2"
         )
+    if A.numel() or isinstance(p, str):
+        check_matrix(name, A, square=True)
+    if not A.numel():
+        return A.new_zeros(A._shape[:-2], dtype=A.dtype.to_real())
+    inverse, info = linalg_inv_ex(A)
+    # What stands in an inverse that failed must not reach the norm, whose kernel may refuse it.
+    inverse = where((info != 0)[..., None, None], 0.0, inverse)
     product = _matrix_norm(name, A, p, (-2, -1), False, None) * _matrix_norm(
         name, inverse, p, (-2, -1), False, None
     )
