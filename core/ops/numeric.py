@@ -36,10 +36,10 @@ from .masking import where
 from .rules import (
     are_alike,
     cast,
-    check_broadcast,
     check_tensor,
     elementwise,
     rounded_once,
+    that_broadcast,
     to_floating,
 )
 
@@ -389,7 +389,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     return cast(where(isinf(large), large, sum_of_both), dtype)
 
 
-@composite(rule=check_broadcast)
+@composite(rule=that_broadcast)
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """Return ``log2(2**input + 2**other)`` without overflow in between.
 
@@ -407,7 +407,7 @@ def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     return cast(where(isinf(large), large, sum_of_both), dtype)
 
 
-@composite(rule=check_broadcast, inplace=True)
+@composite(rule=that_broadcast, inplace=True)
 def xlogy(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """Return ``input * log(other)``, 0 where `input` is 0, nan where `other` is nan.
 

@@ -46,11 +46,12 @@ def check_tensor(value: Any, name: str, argument: str = "input") -> None:
         )
 
 
-def check_broadcast(input: Any, other: Any) -> None:
-    """Raise RuntimeError unless two operands, numbers or tensors, broadcast; a composite's rule."""
+def that_broadcast(input: Any, other: Any) -> tuple[Any, Any]:
+    """Return two operands, numbers or tensors, which have to broadcast; a composite's rule."""
     tensors = isinstance(input, TensorBase) and isinstance(other, TensorBase)
     if tensors and input._shape != other._shape:
         broadcast_shapes(input._shape, other._shape)
+    return input, other
 
 
 def are_alike(input: Any, other: Any) -> bool:

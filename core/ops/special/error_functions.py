@@ -15,7 +15,7 @@ from ..comparison import lt
 from ..elementary.exponential import log, log1p
 from ..masking import where
 from ..numeric import times_log
-from ..rules import check_broadcast, check_tensor, elementwise, in_float32
+from ..rules import check_tensor, elementwise, in_float32, that_broadcast
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -176,7 +176,7 @@ def entr(input: Tensor) -> Tensor:
     return where(lt(value, 0), -math.inf, inside)
 
 
-@composite(rule=check_broadcast, method=False, name="special_xlog1py")
+@composite(rule=that_broadcast, method=False, name="special_xlog1py")
 def xlog1py(input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """Return ``input * log(1 + other)``, 0 where `input` is 0, nan where `other` is nan.
 
