@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Union
 
+from ..device.determinism import filler, fills_memory
 from ..device.device import CPU, Device
 from ..device.dtypes import (
     SCALAR_TYPES,
@@ -384,7 +385,8 @@ def _legacy(data: tuple[Any, ...], dtype: DType, device: Device | str | None, na
     if len(data) == 1 and is_storage(only):
         return empty_of((0,), dtype, where).set_(only)
     if len(data) > 1 or isinstance(only, Size) or is_size(only):
-        return empty_of(check_sizes(as_shape(data, name), name), dtype, where)
+        made = empty_of(check_sizes(as_shape(data, name), name), dtype, where)
+        return made.fill_(filler(dtype)) if fills_memory[0] else made
     if is_tensor(only):
         if name != "Tensor" and only._key.dtype is not dtype:
             raise TypeError(

@@ -1,8 +1,8 @@
 """Tensor methods that give a tensor other memory: ``resize_``, ``resize_as_``, ``set_``.
 
-A tensor here owns the memory that its array shows, so ``resize_`` finds no spare elements behind a view:
-a larger size always gets new memory, to which the elements are copied. No history is kept of any of this;
-tensors that require grad are refused.
+``resize_`` shows the memory behind a tensor in another shape, from its first element on. Where there is not
+enough the tensor gets new memory, to which the elements are copied, and other tensors keep the old one. No
+history is kept of any of this; tensors that require grad are refused.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..device.determinism import filler, fills_memory
 from ..device.dtypes import scalar_type
 from ..dispatch.layers import note_opaque, recording
 from ..dispatch.state import dispatch_state
 from ..ops.rules import check_tensor
-from .base import new_tensor, storage_of, version_of
-from .creation import show_memory
+from .base import storage_of, version_of
+from .creation import empty_of, show_memory
 from .layout import preserve_format, strides_of, suggested_format
 from .predicates import is_tensor
 from .shapes import as_shape, check_sizes, contiguous_strides
@@ -33,12 +34,15 @@ def _refuse(tensor: Any, name: str) -> None:
 
 
 def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
-    """Give the tensor another shape; elements, in row order, are kept as far as there is room.
+    """Give the tensor another shape: that many elements of its memory, from its first one on.
+
+    They are the tensor's own, in row order, if that is how it lies in memory; of other tensors those that lie
+    between are shown too. What a larger shape adds behind the end of the memory may hold anything.
 
     Parameters
     ----------
     *sizes : int, or one sequence of int
-        The shape. Elements beyond those that the tensor had may hold anything.
+        The shape.
     memory_format : memory_format, optional
         In which order the elements fill the shape; by default row by row.
     """
@@ -52,22 +56,22 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
         return self
     _refuse(self, "resize_")
     note_opaque("resize_()")
-    key = self._key
-    flat = self.detach().reshape(-1) if math.prod(self._shape) else None
     count = math.prod(shape)
-    if math.prod([max(size, 1) for size in shape]) * key.dtype.itemsize >= 1 << 63:
+    if math.prod([max(size, 1) for size in shape]) * self._key.dtype.itemsize >= 1 << 63:
         what = "Storage size" if count else "Stride"
         raise RuntimeError(f"{what} calculation overflowed with sizes={list(shape)}")
-    if flat is not None and count <= flat._shape[0] and self.is_contiguous():
-        array = flat[:count].view(shape)._array
+    if "views" in self._key.runtime.capabilities:
+        from .storages import whole  # on first use: saves import time
+
+        offset = self.storage_offset()
+        memory = _with_room(whole(self), offset + count if count else 0)
+        if count:
+            made = show_memory(memory, shape, stride or contiguous_strides(shape), offset)
+        else:  # what shows nothing keeps its place, to show elements again in another shape
+            made = memory[offset:][:0].view(shape)
+        array = made._array
     else:
-        array = key.runtime.empty(shape, key.dtype, key.device.index or 0)
-        if flat is not None and count:
-            made = tensor_over(array, self).view(-1)
-            kept = min(count, flat._shape[0])
-            made[:kept].copy_(flat[:kept])
-    if stride is not None:
-        array = show_memory(tensor_over(array, self).view(-1), shape, stride, 0)._array
+        array = _with_room(self.detach().reshape(-1), count)[:count].view(shape)._array
     self._array, self._shape = array, shape
     if self._storage is None:
         self._writes += 1
@@ -76,9 +80,16 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     return self
 
 
-def tensor_over(array: Any, like: Any) -> Any:
-    """Return a tensor over an array of the key of another tensor."""
-    return new_tensor(array, like._key, tuple(array.shape))
+def _with_room(memory: Any, size: int) -> Any:
+    """Return 1-d memory of at least so many elements: as it is, or new memory that begins as it does."""
+    present = memory._shape[0]
+    if size <= present:
+        return memory
+    made = empty_of((size,), memory._key.dtype, memory._key.device)
+    made[:present].copy_(memory)
+    if fills_memory[0]:
+        made[present:].fill_(filler(memory._key.dtype))
+    return made
 
 
 def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:

@@ -22,7 +22,7 @@ from .base import new_tensor, storage_of
 from .shapes import as_shape, contiguous_strides
 
 
-def _whole(tensor: Any) -> Any:
+def whole(tensor: Any) -> Any:
     """Return a 1-d tensor of a tensor's dtype over all the memory that it is part of."""
     plain = tensor.detach()
     key = plain._key
@@ -89,7 +89,7 @@ class UntypedStorage:
         if dispatch_state.layers_active:
             layers.note_read(tensor, "its storage")
         made = cls.__new__(cls)
-        made._elements = _whole(tensor)
+        made._elements = whole(tensor)
         return made
 
     @classmethod

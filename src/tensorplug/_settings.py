@@ -49,8 +49,24 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         Whether to.
     warn_only : bool
         Whether kernels that cannot should warn rather than raise.
+
+    Raises
+    ------
+    TypeError
+        If one of them is no bool.
+
+    Notes
+    -----
+    Memory without contents (:func:`empty` and its kin, what ``resize_`` adds) is filled meanwhile, with NaN
+    or the largest integer, so that a program that reads it does the same each time too;
+    ``utils.deterministic.fill_uninitialized_memory = False`` saves the time.
     """
-    _deterministic[:] = [bool(mode), bool(warn_only)]
+    for name, value in (("mode' (position 1)", mode), ("warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"use_deterministic_algorithms(): argument '{name} must be bool, not {type(value).__name__}"
+            )
+    determinism.want(mode, warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:

@@ -21,6 +21,46 @@ def test_resize_keeps_elements():
     assert tp.empty(0).resize_(2, 3).shape == (2, 3)
 
 
+LAID = {
+    "transposed": lambda x: x.t(),
+    "rows": lambda x: x[1:],
+    "columns": lambda x: x[:, 1:],
+    "steps": lambda x: x[::2, ::2],
+    "diagonal": lambda x: x.diagonal(),
+    "expanded": lambda x: x[1:2].expand(3, 4),
+    "scalar": lambda x: x[1, 1],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex64", "bool", "float16"])
+@pytest.mark.parametrize("laid", LAID)
+def test_resize_shows_the_memory_behind_a_tensor(laid, dtype):
+    torch = pytest.importorskip("torch", reason="torch is the reference of this test")
+
+    def steps(library):
+        base = library.arange(12).to(getattr(library, dtype)).reshape(3, 4)
+        x = LAID[laid](base)
+        for size in [(2, 2), (4,), (1, 2), (6,), (0, 3), (2,)]:
+            if x.storage_offset() + int(np.prod(size)) > 12:
+                continue  # what lies behind may be anything
+            x.resize_(size)
+            yield x.tolist(), tuple(x.shape), x.stride() if x.numel() else (), x.storage_offset()
+        if x.numel():
+            x.zero_()
+        yield base.tolist()
+
+    assert list(steps(tp)) == list(steps(torch))
+
+
+def test_resize_beyond_the_memory_keeps_what_was_there():
+    base = tp.arange(6.0).reshape(2, 3)
+    x = base.t()[1:]  # begins at the second element
+    x.resize_(3, 3)
+    assert x.flatten()[:5].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
+    x.zero_()
+    assert base.tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+
 def test_resize_refuses_what_requires_grad():
     with pytest.raises(RuntimeError, match="require grad"):
         tp.ones(2, requires_grad=True).resize_(3)

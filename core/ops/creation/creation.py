@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ...device.determinism import filler, fills_memory
 from ...device.device import Device
 from ...device.dtypes import (
     DType,
@@ -184,6 +185,8 @@ def empty(
 
 
 def memory_of(shape: Shape, dtype: DType, device: Device) -> Any:
+    if fills_memory[0]:
+        return fill_new(shape, filler(dtype), dtype, device)
     key = dispatch_key(device, dtype)
     return wrap_array(key.runtime.empty(shape, dtype, key.device.index or 0), key, shape)
 

@@ -282,6 +282,5 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     "torch.utils._triton": dict.fromkeys(_TRITON, no),
     "torch.utils.data._utils.pin_memory": {"pin_memory": lambda data, device=None: pin(data)},
     "torch.utils.data.backward_compatibility": {"worker_init_fn": nothing},
-    "torch.utils.deterministic": {"fill_uninitialized_memory": True},
     "torch.utils.weak": {"TensorWeakRef": weakref.ref, "WeakIdRef": WeakIdRef},
 }  # fmt: skip
