@@ -20,6 +20,10 @@ cdef object _index(Op op, str name, object value)
 
 cdef object _wrong(Op op, str name, str kind, object value)
 
+cpdef bint has_number(Op op, tuple args, dict kwargs)
+
+cpdef check_number(object value, object name, object argument)
+
 cpdef bint fits(object value, object dtype)
 
 cpdef bint fits_rounded(object value, object dtype)

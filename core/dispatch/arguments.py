@@ -53,6 +53,8 @@ def plain_arguments(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a call with such scalars as numbers, and ints and floats where declared.
 
+    A 0-d tensor in the place of a number is read: what the call comes to is not to be had from a cache then.
+
     Raises
     ------
     TypeError
@@ -84,6 +86,14 @@ def plain_arguments(
         value = args[position] if position < len(args) else kwargs.get(name)
         if type(value) is not int and value is not None:
             args, kwargs = _replaced(args, kwargs, position, name, _index(op, name, value))
+    for position, name in op.numbers:
+        value = args[position] if position < len(args) else kwargs.get(name)
+        if isinstance(value, TensorBase):
+            tensor = value
+            if tensor._state:
+                check_number(tensor, op.name, name)
+            if not (tensor._shape or tensor._key.is_meta or getattr(tensor, "_batched", False)):
+                args, kwargs = _replaced(args, kwargs, position, name, value.item())
     for position, name in op.floats:
         value = args[position] if position < len(args) else kwargs.get(name)
         if isinstance(value, int):
@@ -106,6 +116,24 @@ def _wrong(op: Op, name: str, kind: str, value: Any) -> TypeError:
     return TypeError(
         f"{op.name}(): argument '{name}' must be {kind}, not {type(value).__name__}{more}"
     )
+
+
+def has_number(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether a tensor stands where an op takes a number."""
+    for position, name in op.numbers:
+        value = args[position] if position < len(args) else kwargs.get(name)
+        if isinstance(value, TensorBase):
+            return True
+    return False
+
+
+def check_number(value: Any, name: str, argument: str) -> None:
+    """Refuse to take the number of a tensor, which is not differentiated, where a gradient is asked for."""
+    if value.requires_grad:
+        raise TypeError(
+            f"{name.rpartition('.')[2]}(): argument '{argument}' must be Number, not Tensor that requires "
+            "grad: no gradient reaches it; detach() it"
+        )
 
 
 def _replaced(

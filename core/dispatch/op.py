@@ -218,6 +218,7 @@ class Op:
         "name",
         "named",
         "names",
+        "numbers",
         "optional",
         "outputs",
         "overridden",
@@ -281,6 +282,7 @@ class Op:
         # The positions and names of the parameters that are ints, of those that are floats, and of flags.
         self.integers: tuple[tuple[int, str], ...] = ()
         self.floats: tuple[tuple[int, str], ...] = ()
+        self.numbers: tuple[tuple[int, str], ...] = ()  # floats too
         self.flags: tuple[tuple[int, str], ...] = ()
         # The indices of the arguments that a call writes into; such an op returns nothing.
         self.writes: tuple[int, ...] = ()

@@ -410,6 +410,7 @@ def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
 _INTEGERS = ("int", "int | None", int)
 # What takes ints as they are, as a threshold of integer tensors does, is declared as Real.
 _FLOATS = ("float", "float | None", float)
+_NUMBERS = (*_FLOATS, "Real", "Real | None", "Number", "Number | None")
 _FLAGS = ("bool", "bool | None", bool)
 
 
@@ -445,6 +446,7 @@ def _declare(
     places = [(i if i < count else sys.maxsize, name) for i, name in enumerate(names)]
     op.integers = tuple([place for place in places if kinds.get(place[1]) in _INTEGERS])
     op.floats = tuple([place for place in places if kinds.get(place[1]) in _FLOATS])
+    op.numbers = tuple([place for place in places if kinds.get(place[1]) in _NUMBERS])
     op.flags = tuple([place for place in places if kinds.get(place[1]) in _FLAGS])
     if plain:
         given = shown.__defaults__ or ()

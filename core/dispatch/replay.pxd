@@ -2,6 +2,7 @@ cimport cython
 
 from .call_cache cimport CallCache
 from .keys cimport DispatchKey
+from .arguments cimport has_number
 from .op cimport Op
 from .programs cimport Program
 from .state cimport DispatchState

@@ -21,6 +21,7 @@ from ..device.dtypes import DType
 from ..device.meta import MetaArray
 from ..tensor.base import TRACKED, TensorBase, new_tensor
 from ..tensor.shapes import contiguous_strides
+from .arguments import has_number
 from .call_cache import CallCache
 from .keys import DispatchKey, dispatch_key
 from .op import Op
@@ -105,6 +106,8 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
         if replay is not None and not _is_of(replay, args, kwargs, tensors, recorded):
             replay = None
     if replay is None:
+        if has_number(op, args, kwargs):  # is read anew each time
+            return NotImplemented
         tensors = []
         parts: list[Any] = []
         found_tracked = _collect(args, parts, tensors, recorded)

@@ -17,6 +17,7 @@ from ..device.dtypes import (
 )
 from ..device.scalars import held, wrapped
 from ..dispatch import op_registry, registered_ops
+from ..dispatch.arguments import check_number
 from ..dispatch.op_registry import Delegated, Spec
 from ..errors import warn
 from ..tensor.base import TensorBase
@@ -218,6 +219,8 @@ def number(value: Any, name: str, argument: str) -> Number:
         return value
     if isinstance(value, TensorBase):
         if not value._shape:
+            if value._state:
+                check_number(value, name, argument)
             return value.item()  # type: ignore[attr-defined]
     elif getattr(value, "shape", None) == () and hasattr(value, "item"):
         return value.item()

@@ -229,11 +229,13 @@ def linspace(
 
 
 def _zero_dim(value: Any, name: str, argument: str) -> Number:
-    if isinstance(value, TensorBase) and value._shape:
-        raise RuntimeError(
-            f"{name} only supports 0-dimensional start and end tensors, but got {argument} with "
-            f"{len(value._shape)} dimension(s)"
-        )
+    if isinstance(value, TensorBase):
+        if value._shape:
+            raise RuntimeError(
+                f"{name} only supports 0-dimensional start and end tensors, but got {argument} with "
+                f"{len(value._shape)} dimension(s)"
+            )
+        value = value.detach()  # type: ignore[attr-defined]
     return number(value, name, argument)
 
 
