@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import inspect
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
@@ -27,13 +28,12 @@ class OptState(enum.Enum):
     STEPPED = 2
 
 
-class _Progress:
-    """What the scaler knows of one optimizer in the present step."""
+def _refresh_per_optimizer_state() -> dict[str, Any]:
+    """Return what the scaler knows of an optimizer at the beginning of a step; torch's name and form.
 
-    def __init__(self) -> None:
-        self.stage = OptState.READY
-        # By device: whether a gradient there was infinite or NaN.
-        self.found_inf: dict[Device, Tensor] = {}
+    By device it holds whether a gradient there was infinite or NaN.
+    """
+    return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
 class GradScaler:
@@ -114,7 +114,9 @@ class GradScaler:
         # Both are made on the device of the first tensor that is scaled.
         self._scale: Tensor | None = None
         self._growth_tracker: Tensor | None = None
-        self._progress: defaultdict[int, _Progress] = defaultdict(_Progress)
+        self._per_optimizer_states: defaultdict[int, dict[str, Any]] = defaultdict(
+            _refresh_per_optimizer_state
+        )
 
     # --- the steps of a training step ---
 
@@ -159,45 +161,61 @@ class GradScaler:
         if not self._enabled:
             return
         self._check_started("unscale_")
-        progress = self._progress[id(optimizer)]
-        if progress.stage is OptState.UNSCALED:
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.UNSCALED:
             raise RuntimeError(
                 "unscale_() has already been called on this optimizer since the last update()."
             )
-        if progress.stage is OptState.STEPPED:
+        if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        progress.found_inf = self._unscale(optimizer)
-        progress.stage = OptState.UNSCALED
+        with no_grad():
+            scale = self._scale_tensor()
+            inverse = scale.to(float64).reciprocal().to(float32)
+            found = full((), 0.0, dtype=float32, device=scale.device)
+            state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, found, False)
+        state["stage"] = OptState.UNSCALED
 
-    def _unscale(self, optimizer: Any, divide: bool = True) -> dict[Device, Tensor]:
-        """Divide the gradients, or only look for infinities; return what was found, by device."""
+    def _unscale_grads_(
+        self, optimizer: Any, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool
+    ) -> dict[Device, Tensor]:
+        """Multiply the gradients by a number; return whether one was not finite, by device.
+
+        Of torch's name: programs replace it, to keep parameters in float16.
+        """
         by_kind: dict[Any, list[Tensor]] = {}
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 gradient = parameter.grad
                 if gradient is None:
                     continue
-                if divide and gradient.dtype is float16:
-                    raise ValueError(
-                        "Attempting to unscale FP16 gradients: keep the parameters in float32, and have "
-                        "autocast convert them"
-                    )
+                if gradient.dtype is float16:
+                    if not allow_fp16:
+                        raise ValueError(
+                            "Attempting to unscale FP16 gradients: keep the parameters in float32, and have "
+                            "autocast convert them"
+                        )
+                    if gradient.is_sparse:  # what is added up may overflow
+                        parameter.grad = gradient.coalesce()
+                        gradient = parameter.grad
+                if gradient.is_sparse:
+                    gradient = gradient._values()
                 by_kind.setdefault((gradient.device, gradient.dtype), []).append(gradient)
         found: dict[Device, Tensor] = {}
         inverses: dict[Device, Tensor] = {}
         with no_grad():
-            inverse = self._scale_tensor().to(float64).reciprocal().to(float32)
             for (device, _), gradients in by_kind.items():
                 if device not in found:
-                    found[device] = full((), 0.0, dtype=float32, device=device)
-                    inverses[device] = (
-                        inverse if divide else full((), 1.0, dtype=float32, device=device)
-                    ).to(device)
+                    found[device] = found_inf.to(device)
+                    inverses[device] = inv_scale.to(device)
                 unscale(gradients, found[device], inverses[device])
         return found
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """Call ``optimizer.step(*args, **kwargs)`` unless a gradient is infinite or NaN.
+
+        An optimizer that sets ``_step_supports_amp_scaling`` is always called. It finds the scale that it is
+        to divide gradients by in its attribute ``grad_scale``, None if they were divided, and whether to skip
+        the step in ``found_inf``; or, as older ones do, takes the scaler as ``step(grad_scaler=…)``.
 
         Raises
         ------
@@ -211,23 +229,64 @@ class GradScaler:
         if "closure" in kwargs or args:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
         self._check_started("step")
-        progress = self._progress[id(optimizer)]
-        if progress.stage is OptState.STEPPED:
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
-        if progress.stage is OptState.READY:
+        own = getattr(optimizer, "_skips_on_device", False)
+        on_device = getattr(optimizer, "_step_supports_amp_scaling", False)
+        if on_device and not own:
+            return self._step_of_other(optimizer, state, kwargs)
+        if state["stage"] is OptState.READY:
             self.unscale_(optimizer)
-        if not progress.found_inf:
+        if not state["found_inf_per_device"]:
             raise AssertionError("No inf checks were recorded for this optimizer.")
-        result = None
-        if getattr(optimizer, "_step_supports_amp_scaling", False):
-            optimizer._found_inf = progress.found_inf
+        if on_device:
+            optimizer._found_inf = state["found_inf_per_device"]
             try:
                 result = optimizer.step(*args, **kwargs)
             finally:
                 optimizer._found_inf = None
-        elif not any(found.item() for found in progress.found_inf.values()):
-            result = optimizer.step(*args, **kwargs)
-        progress.stage = OptState.STEPPED
+        else:
+            result = self._maybe_opt_step(optimizer, state, *args, **kwargs)
+        state["stage"] = OptState.STEPPED
+        return result
+
+    def _maybe_opt_step(
+        self, optimizer: Any, optimizer_state: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """Have an optimizer step unless a gradient was not finite; of torch's name, to be overridden."""
+        if any(found.item() for found in optimizer_state["found_inf_per_device"].values()):
+            return None
+        return optimizer.step(*args, **kwargs)
+
+    def _step_of_other(self, optimizer: Any, state: dict[str, Any], kwargs: dict[str, Any]) -> Any:
+        """Have an optimizer step that looks at scale and gradients itself, by torch's protocol."""
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warnings.warn(
+                "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer; "
+                "it sets `grad_scale` and `found_inf` of one whose step() has no `grad_scaler`",
+                FutureWarning,
+                stacklevel=3,
+            )
+            result = optimizer.step(**kwargs, grad_scaler=self)
+            state["stage"] = OptState.STEPPED
+            return result
+        if state["stage"] is OptState.READY:
+            self._check_inf_per_device(optimizer)
+        with no_grad():
+            scale = self._scale_tensor()
+            found = [each.to(scale.device) for each in state["found_inf_per_device"].values()]
+            # An optimizer may have a scale of its own.
+            if state["stage"] is OptState.UNSCALED:
+                optimizer.grad_scale = getattr(optimizer, "grad_scale", None)
+            else:
+                optimizer.grad_scale = scale * getattr(optimizer, "grad_scale", 1)
+            optimizer.found_inf = sum(found[1:], found[0]) if found else 0
+        try:
+            result = optimizer.step(**kwargs)
+        finally:
+            del optimizer.grad_scale, optimizer.found_inf
+        state["stage"] = OptState.STEPPED
         return result
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
@@ -257,8 +316,8 @@ class GradScaler:
             else:
                 found = [
                     each.to(scale.device)
-                    for progress in self._progress.values()
-                    for each in progress.found_inf.values()
+                    for state in self._per_optimizer_states.values()
+                    for each in state["found_inf_per_device"].values()
                 ]
                 if not found:
                     raise AssertionError("No inf checks were recorded prior to update.")
@@ -270,7 +329,7 @@ class GradScaler:
                     self._backoff_factor,
                     self._growth_interval,
                 )
-        self._progress = defaultdict(_Progress)
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     # --- the scale ---
 
@@ -373,7 +432,7 @@ class GradScaler:
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
         if self._enabled:
-            if self._progress:
+            if self._per_optimizer_states:
                 raise AssertionError(
                     "A GradScaler instance may only be pickled at the beginning of an iteration, or at "
                     "the end after scaler.update()."
@@ -382,16 +441,21 @@ class GradScaler:
             state["_init_scale"] = self.get_scale()
             state["_init_growth_tracker"] = self._get_growth_tracker()
             state["_scale"] = state["_growth_tracker"] = None
-        state["_progress"] = None
+        state["_per_optimizer_states"] = None
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._progress = defaultdict(_Progress)
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     def _check_inf_per_device(self, optimizer: Any) -> dict[Device, Tensor]:
         """Look for infinities without unscaling; as torch's method of this name, for tests."""
         self._check_started("_check_inf_per_device")
-        found = self._unscale(optimizer, divide=False)
-        self._progress[id(optimizer)].found_inf = found
+        with no_grad():
+            device = self._scale_tensor().device
+            one = full((), 1.0, dtype=float32, device=device)
+            found = self._unscale_grads_(
+                optimizer, one, full((), 0.0, dtype=float32, device=device), True
+            )
+        self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
         return found

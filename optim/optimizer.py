@@ -287,7 +287,16 @@ class Optimizer:
     @property
     def _step_supports_amp_scaling(self) -> bool:
         """Whether :meth:`step` looks itself, on the device, if gradients were finite; torch's name."""
+        if self._scales is not None:
+            return self._scales
         return self._skips_on_device and all([group.get("fused") for group in self.param_groups])
+
+    @_step_supports_amp_scaling.setter
+    def _step_supports_amp_scaling(self, value: bool) -> None:
+        self._scales = value
+
+    #: What an optimizer of a program said of itself.
+    _scales: bool | None = None
 
     #: Whether the class can do that with the option ``fused``.
     _skips_on_device: ClassVar[bool] = False

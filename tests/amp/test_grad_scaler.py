@@ -179,3 +179,89 @@ def test_setters():
         "_growth_tracker": 0,
     }
     assert (scaler.get_backoff_factor(), scaler.get_growth_interval()) == (0.1, 7)
+
+
+class Own(tp.optim.Optimizer):
+    """Looks at scale and gradients itself, by torch's protocol."""
+
+    def __init__(self, params):
+        super().__init__(params, {})
+        self._step_supports_amp_scaling = True
+        self.seen = []
+
+    def step(self, closure=None):
+        self.seen.append((self.grad_scale, float(self.found_inf)))
+
+
+class Older(Own):
+    def step(self, closure=None, *, grad_scaler=None):
+        self.seen.append((hasattr(self, "grad_scale"), grad_scaler))
+
+
+@pytest.mark.parametrize("factor", [1.0, INF, NAN])
+@pytest.mark.parametrize("unscaled", [False, True])
+def test_an_optimizer_that_scales_itself_is_always_called(factor, unscaled):
+    x = tp.tensor([2.0], requires_grad=True)
+    optimizer, scaler = Own([x]), tp.amp.GradScaler("cpu", init_scale=8.0)
+    scaler.scale((x * factor).sum()).backward()
+    if unscaled:
+        scaler.unscale_(optimizer)
+    scaler.step(optimizer)
+    ((scale, found),) = optimizer.seen
+    assert (scale is None) if unscaled else float(scale) == 8.0
+    assert found == float(factor != 1.0)
+    assert not hasattr(optimizer, "grad_scale") and not hasattr(optimizer, "found_inf")
+    assert x.grad.tolist() == pytest.approx([factor * (1 if unscaled else 8)], nan_ok=True)
+    with pytest.raises(RuntimeError, match="already been called since"):
+        scaler.step(optimizer)
+    scaler.update()
+    assert scaler.get_scale() == (8.0 if factor == 1.0 else 4.0)
+
+
+def test_an_older_optimizer_is_handed_the_scaler():
+    x = tp.tensor([2.0], requires_grad=True)
+    optimizer, scaler = Older([x]), tp.amp.GradScaler("cpu")
+    scaler.scale(x.sum()).backward()
+    with pytest.warns(FutureWarning, match="passing itself"):
+        scaler.step(optimizer)
+    assert optimizer.seen == [(False, scaler)]
+
+
+@pytest.mark.parametrize("places", [[[0, 2]], [[2, 2]]], ids=["once", "repeated"])
+@pytest.mark.parametrize("last", [4.0, INF, NAN])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense parameter", "sparse parameter"])
+def test_sparse_gradients_are_unscaled(places, last, sparse):
+    dense = tp.ones(3)
+    x = dense.to_sparse() if sparse and places == [[0, 2]] else dense.requires_grad_()
+    gradient = tp.sparse_coo_tensor(places, [8.0, last], (3,))
+    if x.is_sparse:
+        gradient = tp.sparse_coo_tensor([[0, 1, 2]], [8.0, 0.0, last], (3,))
+    x.grad = gradient.clone()
+    optimizer, scaler = tp.optim.SGD([x], lr=0.1), tp.amp.GradScaler("cpu", init_scale=2.0)
+    scaler.scale(tp.ones(()))
+    scaler.unscale_(optimizer)
+    (found,) = scaler._per_optimizer_states[id(optimizer)]["found_inf_per_device"].values()
+    assert float(found) == float(last != 4.0)
+    assert x.grad.to_dense().tolist() == pytest.approx(
+        (gradient.to_dense() / 2).tolist(), nan_ok=True
+    )
+
+
+def test_what_adds_up_to_infinity_in_float16_is_found():
+    x = tp.ones(3, dtype=tp.float16, requires_grad=True)
+    x.grad = tp.sparse_coo_tensor([[1, 1]], tp.tensor([64000.0, 64000.0], dtype=tp.float16), (3,))
+    optimizer, scaler = tp.optim.SGD([x], lr=0.1), tp.amp.GradScaler("cpu")
+    (found,) = scaler._unscale_grads_(optimizer, tp.tensor(0.5), tp.tensor(0.0), True).values()
+    assert float(found) == 1.0
+
+
+def test_programs_replace_how_gradients_are_unscaled():
+    x = tp.ones(2, dtype=tp.float16, requires_grad=True)
+    optimizer, scaler = tp.optim.SGD([x], lr=1.0), tp.amp.GradScaler("cpu", init_scale=4.0)
+    known = scaler._unscale_grads_
+    scaler._unscale_grads_ = lambda optimizer, inverse, found, allow: known(
+        optimizer, inverse, found, True
+    )
+    scaler.scale(x.sum()).backward()
+    scaler.step(optimizer)
+    assert x.tolist() == [0.0, 0.0]

@@ -12,9 +12,10 @@ from typing import Any
 
 from tensorplug._devices import WELL_KNOWN
 from tensorplug.amp import autocast_mode
+from tensorplug.amp.ops.amp import unscale, update_scale
 from tensorplug.autograd import set_grad_enabled
 from tensorplug.core import Device, Tensor
-from tensorplug.core.device.dtypes import DType, get_default_dtype
+from tensorplug.core.device.dtypes import DType, bool_, get_default_dtype
 from tensorplug.core.dispatch import overrides
 from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.ops import (
@@ -68,13 +69,22 @@ def _check_is_size(value: Any, message: Callable[[], str] | None = None, **bound
     _check(value >= 0, message)
 
 
+def _update_scale(scale: Tensor, growth_tracker: Tensor, *others: Any) -> Tensor:
+    update_scale(scale, growth_tracker, *others)
+    return scale
+
+
 def _check_tensor_all(cond: Tensor, message: Callable[[], str] | None = None) -> None:
-    _check(bool(cond.all()), message)
+    _check_tensor_all_with(RuntimeError, cond, message)
 
 
 def _check_tensor_all_with(
     error_type: type[Exception], cond: Tensor, message: Callable[[], str] | None = None
 ) -> None:
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype is not bool_:
+        raise TypeError(f"cond tensor must have dtype {bool_}, but got {cond.dtype}")
     _check_with(error_type, bool(cond.all()), message)
 
 
@@ -248,6 +258,8 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "SymFloat": SymFloat,
         "SymInt": SymInt,
         "TensorType": TensorType,
+        "_amp_foreach_non_finite_check_and_unscale_": unscale,
+        "_amp_update_scale_": _update_scale,
         "_assert": _assert,
         "_assert_async": _assert,
         "_check": _check,
