@@ -428,6 +428,10 @@ class SparseTensor(Tensor):
         result = memo[id(self)] = self._with(
             tuple([deepcopy(part, memo) for part in self._parts()])
         )
+        if self.grad is not None:  # one tensor, wherever it is found in what is copied
+            shown = deepcopy(self.grad, memo)
+            if shown._stored is result._stored.grad:
+                result._shown_grad = result._stored.grad, shown
         result.__dict__.update(deepcopy(self.__dict__, memo))
         return result
 

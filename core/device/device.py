@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any, Self
 
 from ..contexts import Context, declare, thread
@@ -43,21 +44,35 @@ class Device(Context):
             if index is None:
                 return type
             raise RuntimeError(f"device(): an index was given twice: {type!r} and {index!r}")
+        if index is not None and builtins.type(index) is not int:
+            if not hasattr(index, "__index__"):
+                raise TypeError(
+                    "device(): argument 'index' (position 2) must be int, not "
+                    f"{builtins.type(index).__name__}"
+                )
+            index = index.__index__()
+        if isinstance(type, int) and type < 0:
+            raise RuntimeError(f"device(): Device index must not be negative, got {type}")
         if isinstance(type, bool) or not isinstance(type, str):
             raise TypeError(
                 f"device(): expected a device or a string such as 'cpu' or 'type:0', got {type!r}"
             )
+        if not type:
+            raise RuntimeError("device(): Device string must not be empty")
         name, colon, digits = type.partition(":")
         if colon:
             if index is not None:
-                raise RuntimeError(f"device(): an index was given twice: {type!r} and {index!r}")
+                raise RuntimeError(
+                    "device(): type (string) must not include an index because index was passed explicitly: "
+                    f"{type!r} and {index!r}"
+                )
             if not digits.isdecimal() or (len(digits) > 1 and digits[0] == "0"):
                 raise RuntimeError(f"Invalid device string: {type!r}; expected 'type' or 'type:N'")
             index = int(digits)
         if not name.isidentifier():
             raise RuntimeError(f"Invalid device string: {type!r}; expected 'type' or 'type:N'")
         if index is not None and index < 0:
-            raise RuntimeError(f"device(): the index must not be negative, got {index}")
+            raise RuntimeError(f"device(): Device index must not be negative, got {index}")
         known = _INTERNED.get((name, index))
         if known is None:
             known = object.__new__(cls)

@@ -149,8 +149,9 @@ def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Sp
             src = cast(src, input._key.dtype)
         if broadcast_shapes(input._shape, src._shape) != input._shape:
             raise RuntimeError(
-                f"copy_(): a source of shape {list(src._shape)} does not broadcast to the shape "
-                f"{list(input._shape)} that is written to"
+                f"copy_(): output with shape {list(input._shape)} doesn't match the broadcast shape "
+                f"{list(broadcast_shapes(input._shape, src._shape))}: that of the source is "
+                f"{list(src._shape)}"
             )
     elif not isinstance(src, (bool, int, float, complex)):
         raise TypeError(

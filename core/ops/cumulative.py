@@ -241,4 +241,9 @@ computes_in_out(cumsum)
 computes_in_out(cumprod)
 
 
-exact_out(logcumsumexp, cummax, cummin)
+exact_out(
+    logcumsumexp,
+    cummax,
+    cummin,
+    said="{name}(): expected scalar_type {kinds[0]} but found {kinds[1]} for {output}",
+)

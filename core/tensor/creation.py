@@ -361,7 +361,7 @@ def legacy_of(
     """Return what ``tensor.new(...)`` does: :func:`legacy_tensor` of another dtype and device."""
     if asked is not None:
         _check_legacy_device(data, Device(asked), device.type, "tensor.new(tensor, device=device)")
-    return _legacy(data, dtype, device if asked is None else asked, "Tensor")
+    return _legacy(data, dtype, device if asked is None else asked, "new")
 
 
 def _check_legacy_device(data: tuple[Any, ...], asked: Device, expected: str, form: str) -> None:
@@ -393,7 +393,7 @@ def _legacy(data: tuple[Any, ...], dtype: DType, device: Device | str | None, na
                 f"{name}(): expected a tensor of {dtype}, got {only._key.dtype}; convert it with "
                 ".to()"
             )
-        return only.detach()
+        return only.view(only._shape) if only.requires_grad else only.detach()
     if not isinstance(only, Sequence) and not hasattr(only, "__array__"):
         raise TypeError(f"{name}(): data must be a sequence (got {type(only).__name__})")
     return tensor(only, dtype=dtype, device=where)

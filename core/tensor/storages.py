@@ -294,6 +294,22 @@ class UntypedStorage:
             self._elements = made
         return self
 
+    def byteswap(self, dtype: DType) -> None:
+        """Reverse the bytes of each element of a dtype; of complex numbers, those of each part."""
+        if self.nbytes() % dtype.itemsize:
+            raise RuntimeError(
+                f"byteswap(): the length of data, {self.nbytes()} bytes, is not a multiple of "
+                f"{dtype.itemsize}"
+            )
+        width = dtype.itemsize // (2 if dtype.is_complex else 1)
+        if width > 1 and self.nbytes():
+            rows = self._bytes.view(-1, width)
+            rows.copy_(rows.flip(1))
+
+    def resizable(self) -> bool:
+        """Return whether the storage can be given another size: always, as it gets other memory."""
+        return True
+
     def to(self, *, device: Device | str, non_blocking: bool = False) -> UntypedStorage:
         """Return the storage, or a copy of it on another device."""
         if Device(device) == self.device:
@@ -475,6 +491,10 @@ class TypedStorage:
         self._elements.copy_(source._elements)
         return self
 
+    def resizable(self) -> bool:
+        """Return whether the storage can be given another size."""
+        return self._untyped_storage.resizable()
+
     def resize_(self, size: int) -> Self:
         """Give the storage another size."""
         self._untyped_storage.resize_(size * self.dtype.itemsize)
@@ -551,6 +571,9 @@ class TypedStorage:
     def __reduce__(self) -> tuple[Any, ...]:
         return _typed, (self._untyped_storage, self.dtype)
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
 
 def _typed(untyped: UntypedStorage, dtype: DType) -> TypedStorage:
     return TypedStorage(wrap_storage=untyped, dtype=dtype, _internal=True)
@@ -562,7 +585,9 @@ _KINDS = {
     "complex64": "ComplexFloat", "complex128": "ComplexDouble",
 }  # fmt: skip
 _CONVERSIONS: dict[str, DType] = {
-    **{_KINDS[dtype.name].lower(): dtype for dtype in ALL_DTYPES if dtype.name in _KINDS},
+    _KINDS[dtype.name].replace("Complex", "Complex_").lower(): dtype
+    for dtype in ALL_DTYPES
+    if dtype.name in _KINDS
 }
 
 

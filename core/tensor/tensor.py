@@ -777,9 +777,7 @@ class Tensor(TensorMethods):
         this: Any = self
         if this.device.type != "cpu":
             raise TypeError(f"apply_ is only implemented on CPU tensors, got one on {this.device}")
-        values = [function(value) for value in this.detach().flatten().tolist()]
-        this.copy_(tensor(values, dtype=this.dtype).reshape(self._shape))
-        return self
+        return self._filled([function(value) for value in this.detach().flatten().tolist()])
 
     def map_(self, tensor: Any, callable: Callable[[Any, Any], Any]) -> Self:
         """Replace each element x by ``callable(x, y)``, one by one, with `tensor`'s element y; slow."""
@@ -803,6 +801,16 @@ class Tensor(TensorMethods):
                 )
         rows = [value.expand(self._shape).flatten().tolist() for value in others]
         values = [function(*row) for row in zip(this.flatten().tolist(), *rows, strict=True)]
+        return self._filled(values)
+
+    def _filled(self, values: list[Any]) -> Self:
+        """Write what a function returned for each element."""
+        this: Any = self
+        for value in values:
+            if not (hasattr(value, "__float__") or hasattr(value, "__complex__")):
+                raise TypeError(
+                    f"'{type(value).__name__}' object cannot be interpreted as an element of {this.dtype}"
+                )
         this.copy_(tensor(values, dtype=this.dtype).reshape(self._shape))
         return self
 

@@ -413,6 +413,25 @@ ROWS = [
     ("masked amax expects explicit mask for sparse_coo tensor input",
      lambda t: __import__(f"{t.__name__}.masked").masked.amax(t.eye(2).to_sparse())),
     ("In-place abs is not supported for complex tensors", lambda t: t.ones(2, dtype=t.complex64).to_sparse().abs_()),
+    ("output with shape [1] doesn't match the broadcast shape [2, 1]", lambda t: t.zeros(1).copy_(t.ones(2, 1))),
+    ("source tensor shape must match self tensor shape, excluding the specified dimension",
+     lambda t: t.ones(()).index_add(0, t.tensor([0]), t.ones(1, 1, 1))),
+    ("source tensor shape must match self tensor shape, excluding the specified dimension",
+     lambda t: t.ones(2, 3).index_add(1, t.tensor([0]), t.ones(3, 1))),
+    *[
+        (f"expected scalar_type {wanted} but found {given}",
+         lambda t, name=name, out=out: getattr(t, name)(t.ones(3), 0, out=out(t)))
+        for name, wanted, given, out in (
+            ("cummax", "Float", "Short", lambda t: (t.ones(3, dtype=t.int16), t.ones(3, dtype=t.int64))),
+            ("cummin", "Long", "Float", lambda t: (t.ones(3), t.ones(3))),
+            ("logcumsumexp", "Float", "Double", lambda t: t.ones(3, dtype=t.float64)),
+        )
+    ],
+    ("Device index must not be negative", lambda t: t.device(-1)),
+    ("Device index must not be negative", lambda t: t.device("cpu", -1)),
+    ("Device string must not be empty", lambda t: t.device("")),
+    ("argument 'index' (position 2) must be int, not str", lambda t: t.device("cpu", "cpu")),
+    ("type (string) must not include an index because index was passed explicitly", lambda t: t.device("cpu:0", 0)),
     ("Expected parameter", lambda t: t.distributions.Normal(t.ones(1), -t.ones(1))),
     ("to be within the support (Boolean()) of the distribution Bernoulli(probs: 0.5)", lambda t: t.distributions.Bernoulli(0.5).log_prob(t.tensor(3.0))),
 ]  # fmt: skip

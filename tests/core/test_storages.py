@@ -284,3 +284,32 @@ def test_what_is_no_leaf_is_not_sent():
         RuntimeError, match="refusing to serialize a non-leaf tensor which requires_grad"
     ):
         ForkingPickler.dumps(tp.ones(2, requires_grad=True) * 2)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [tp.uint8, tp.bool, tp.int16, tp.bfloat16, tp.float32, tp.int64, tp.complex64, tp.complex128],
+)
+def test_bytes_are_swapped(dtype):
+    storage = tp.UntypedStorage(list(range(32)))
+    storage.byteswap(dtype)
+    width = dtype.itemsize // (2 if dtype.is_complex else 1)
+    expected = np.arange(32, dtype=np.uint8).reshape(-1, width)[:, ::-1]
+    assert storage.tolist() == expected.reshape(-1).tolist()
+    if width > 1:
+        with pytest.raises(RuntimeError, match="not a multiple of"):
+            tp.UntypedStorage(3).byteswap(dtype)
+
+
+@pytest.mark.parametrize("name", ["complex_float", "complex_double", "float", "short", "bool"])
+def test_elements_are_converted(name):
+    kind = "".join([word.capitalize() for word in name.split("_")])
+    converted = getattr(tp.IntStorage([0, 1, 2]), name)()
+    assert converted.type().endswith(f".{kind}Storage")
+    assert converted.tolist() == ([False, True, True] if name == "bool" else [0, 1, 2])
+
+
+def test_what_a_storage_says_of_its_memory():
+    storage = tp.zeros(100).storage()
+    assert storage.__sizeof__() - tp.zeros(0).storage().__sizeof__() == 400
+    assert storage.resizable() and storage.untyped().resizable()

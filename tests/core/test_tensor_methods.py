@@ -112,3 +112,36 @@ def test_containers_of_python() -> None:
     assert "meta" in f"{tp.empty((), device='meta')}"
     with pytest.raises(TypeError):
         del x[0]
+
+
+@pytest.mark.parametrize("given", ["a", None, [1], {}])
+def test_functions_of_elements_have_to_return_numbers(given):
+    x = tp.arange(3)
+    for call in (
+        lambda: x.apply_(lambda a: given),
+        lambda: x.map_(x, lambda a, b: given),
+        lambda: x.map2_(x, x, lambda a, b, c: given),
+    ):
+        with pytest.raises(TypeError, match="cannot be interpreted as"):
+            call()
+    assert x.tolist() == [0, 1, 2]
+    assert x.apply_(lambda a: a * 1.5).tolist() == [0, 1, 3]
+
+
+@pytest.mark.parametrize("make", [tp.Tensor, tp.FloatTensor, tp.zeros(1).new])
+def test_older_constructors_share_memory_and_gradients(make):
+    x = tp.ones(2)
+    made = make(x)
+    made[0] = 5.0
+    assert x.tolist() == [5.0, 1.0] and not made.requires_grad
+    x = tp.ones(2, requires_grad=True)
+    (make(x) * 3).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("dtype", [tp.float64, tp.int32, tp.bool, tp.float16])
+def test_new_takes_tensors_of_its_dtype_alone(dtype):
+    with pytest.raises(
+        TypeError, match=f"new.*expected a tensor of tensorplug.float32, got {dtype}"
+    ):
+        tp.zeros(1).new(tp.zeros(2, dtype=dtype))

@@ -1,6 +1,7 @@
 """Ops on sparse tensors: against dense NumPy, torch where it is installed, and by finite differences."""
 
 import contextlib
+import copy
 import itertools
 import os
 
@@ -573,3 +574,14 @@ def test_methods_called_through_the_class_are_those_of_the_layout():
     assert tp.Tensor.sparse_dim(tp.ones(2)) == 0
     with pytest.raises(RuntimeError, match="expected sparse row compressed"):
         tp.Tensor.crow_indices(coo)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_deep_copy_has_its_gradient_once(first):
+    x = tp.eye(3).to_sparse().requires_grad_()
+    x.grad = 2 * tp.eye(3).to_sparse()
+    pair = copy.deepcopy([x.grad, x] if first else [x, x.grad])
+    made, gradient = reversed(pair) if first else pair
+    assert made.grad is gradient and gradient is not x.grad
+    made.grad = None
+    assert x.grad.to_dense().tolist() == (2 * tp.eye(3)).tolist()

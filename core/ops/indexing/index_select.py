@@ -96,19 +96,19 @@ def _added(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> tuple[i
             "same scalar type"
         )
     own = source._shape or (1,)
-    if len(own) != len(input._shape or (1,)) or own[dim] != count:
+    expected = (*input._shape[:dim], count, *input._shape[dim + 1 :])
+    if len(own) == len(expected) and own[dim] != count:
         raise RuntimeError(
             f"index_add(): Number of indices ({count}) should be equal to source.size(dim): "
-            f"({own[dim] if dim < len(own) else '-'}), for dim: {dim}"
+            f"({own[dim]}), for dim: {dim}"
+        )
+    if own != expected and (input._shape or len(own) != 1):
+        raise RuntimeError(
+            "index_add(): source tensor shape must match self tensor shape, excluding the specified "
+            f"dimension. Got self.shape = {list(input._shape)} source.shape = {list(source._shape)}"
         )
     if not source._shape:
         source = shown_as(source, (1,))
-    expected = (*input._shape[:dim], count, *input._shape[dim + 1 :])
-    if source._shape != expected and input._shape:
-        raise RuntimeError(
-            f"index_add(): source of shape {list(source._shape)} does not match the slices to add to, "
-            f"{list(expected)}"
-        )
     alpha = fitting(alpha, input._key.dtype)
     return dim, vector, source if alpha == 1 else source * alpha
 
