@@ -14,6 +14,7 @@ from typing import Any
 from tensorplug.core.device.meta import MetaArray, view_of
 from tensorplug.core.dispatch import execution, op_registry
 from tensorplug.core.dispatch.call_cache import ViewPlan
+from tensorplug.core.dispatch.execution import shares_elements
 from tensorplug.core.dispatch.layers import gradient_off, recording
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.op_registry import Spec
@@ -192,19 +193,11 @@ def retain(tensor: Any, before: Node | None) -> None:
 
 def refuse_overlap(op: Op, tensor: Any) -> None:
     """Refuse to record a write to elements that share memory, as those of windows do."""
-    runtime = tensor._key.runtime
-    if runtime.is_contiguous(tensor._array):
-        return
-    reach = 0
-    for stride, size in sorted(zip(runtime.strides(tensor._array), tensor._shape, strict=True)):
-        if size > 1:
-            if stride <= reach:
-                raise RuntimeError(
-                    f"{op.name}_(): unsupported operation: more than one element of the written-to tensor "
-                    "refers to a single memory location. Please clone() the tensor before performing the "
-                    "operation."
-                )
-            reach += stride * (size - 1)
+    if shares_elements(tensor):
+        raise RuntimeError(
+            f"{op.name}_(): unsupported operation: more than one element of the written-to tensor refers "
+            "to a single memory location. Please clone() the tensor before performing the operation."
+        )
 
 
 _CUSTOM = (

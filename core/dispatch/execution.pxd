@@ -35,5 +35,9 @@ cpdef tuple unwrap(Op op, tuple values, DispatchKey key)
 cdef TensorBase _wrap_checked(Op op, DispatchKey key, object array, object shape, object dtype)
 
 cpdef bint overlaps(object tensor)
+cpdef bint shares_elements(object tensor)
+
+@cython.locals(reach=Py_ssize_t, index=Py_ssize_t)
+cdef bint _meet(object strides, object sizes)
 
 cpdef verify(Op op, DispatchKey key, object results, tuple outputs)

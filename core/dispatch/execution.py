@@ -251,6 +251,31 @@ def overlaps(tensor: Any) -> bool:
     return any([size > 1 and not stride for size, stride in pairs])
 
 
+def shares_elements(tensor: Any) -> bool:
+    """Return whether elements of a tensor may share memory, as those of an expanded one and of windows do."""
+    runtime = tensor._key.runtime
+    if runtime.is_contiguous(tensor._array):
+        return False
+    strides, shape = runtime.strides(tensor._array), tensor._shape
+    return _meet(strides[::-1], shape[::-1]) and _meet(*_ascending(strides, shape))
+
+
+def _meet(strides: Any, sizes: Any) -> bool:
+    """Return whether a stride is no larger than what the dimensions before it reach."""
+    reach = 0
+    for index in range(len(sizes)):
+        if sizes[index] > 1:
+            if strides[index] <= reach:
+                return True
+            reach += strides[index] * (sizes[index] - 1)
+    return False
+
+
+def _ascending(strides: Any, sizes: Any) -> tuple[Any, Any]:
+    pairs = sorted(zip(strides, sizes, strict=True))
+    return [stride for stride, _ in pairs], [size for _, size in pairs]
+
+
 def _devices_differ(op: Op, values: tuple[Any, ...]) -> Exception:
     devices: dict[str, None] = {}
     for value in values:

@@ -8,12 +8,12 @@ from typing import Any
 
 from ..device.dtypes import FLOATING, INTEGER, DType, as_dtype, can_cast, scalar_type
 from ..device.runtime import RefusingRuntime
-from ..tensor.base import TRACKED, TensorBase, bump_version
+from ..tensor.base import TRACKED, TensorBase, bump_version, new_tensor
 from ..tensor.shapes import Shape
 from . import dispatcher, op_registry
 from .arguments import Foreign, factor_of, fits, fits_rounded, plain_arguments
 from .composite_calls import any_tracked
-from .execution import execute, kernel_of, overlaps, unwrap
+from .execution import execute, kernel_of, overlaps, shares_elements, unwrap
 from .interception import Intercepted, intercept
 from .keys import DispatchKey
 from .layers import note_opaque
@@ -318,7 +318,11 @@ def write(op: Op, spec: Spec, target: Any) -> None:
         return
     kernel = kernel_of(op, key)
     result = key.with_dtype(spec.outputs[0][1])
-    if target._key is result:
+    apart = target._storage is None or op is COPY or not shares_elements(target)
+    # What writes at positions leaves the others alone, but for half precision, which is computed aside.
+    if target._key is result and (
+        apart or not (op.pointwise or op.elementwise or key.dtype.is_half)
+    ):
         writer = None if dispatch_state.preferences else key.writers[op.index]
         if writer is not None:
             with key.runtime.quiet():
@@ -327,8 +331,27 @@ def write(op: Op, spec: Spec, target: Any) -> None:
             return
     with key.runtime.quiet():
         array = kernel(*raw)
-    store(target, array, result)
-    bump_version(target)
+    if apart:
+        store(target, array, result)
+        bump_version(target)
+    else:
+        if type(array) is not result.array_type:
+            array = result.as_array(array)
+        _store_changed(target, new_tensor(array, result, target._shape))
+
+
+def _store_changed(target: Any, result: Any) -> None:
+    """Write a result into windows that share elements, where it is another than what they hold.
+
+    What an op leaves as it is would else take back what it has just written to the same memory.
+    """
+    result = result.to(target._key.dtype)
+    changed = result != target
+    strides = target.stride()
+    reach = 1 + sum([(n - 1) * step for n, step in zip(target._shape, strides, strict=True)])
+    numbers = _ARANGE.call(reach, device=target._key.device)
+    places = numbers.as_strided(target._shape, strides)[changed]
+    target.as_strided((reach,), (1,))[places] = result[changed]
 
 
 def store(target: Any, array: Any, key: DispatchKey) -> None:
@@ -560,7 +583,7 @@ def _is_free(target: Any, recorded: bool) -> bool:
     if recorded and target._state and (target._state == TRACKED or _is_tracked_view(target)):
         return False
     storage = target._storage
-    if storage is not None and (storage.mirror is not None or overlaps(target)):
+    if storage is not None and (storage.mirror is not None or shares_elements(target)):
         return False  # to be carried over, or refused
     return target._extra is None or not target._extra.inference
 
@@ -579,6 +602,8 @@ def _inplace_by_kernel(op: Op, target: Any, values: tuple[Any, ...]) -> bool:
             return False  # of what shape and dtype the result is, only the body knows
     # The first call goes the other way, on which the kernel is found and held to the declaration.
     if not dispatch_state.native_kernel(op, key) or key.writers[op.index] is None:
+        return False
+    if target._storage is not None and shares_elements(target):
         return False
     check_out(op.name, target, key.dtype, key)
     recorded = dispatch_state.gradient.before_inplace(op, target, values)
@@ -618,11 +643,20 @@ def _inplace_composite(
             )
         _check_own_dtype(op, target._key.dtype, result._key.dtype, None)
     check_out(name, target, result._key.dtype, result._key)
+    if (
+        target._storage is not None
+        and op is not COPY
+        and shares_elements(target)
+        and not any_tracked((target, result))
+    ):
+        _store_changed(target, result)
+        return target
     return inplace(COPY, "copy_", target, (result,), {})
 
 
 CLONE = op_registry.handle("clone")
 COPY = op_registry.handle("copy")
+_ARANGE = op_registry.handle("arange")
 
 
 def _inplace_op(op: Op, name: str) -> Op:

@@ -60,3 +60,76 @@ def test_writes_through_a_view_count_and_are_recorded() -> None:
         written = lib.zeros(3).index_add_(0, lib.tensor([0, 0]), source * 2)
         written.sum().backward()
         assert source.grad.tolist() == [2.0, 2.0]
+
+
+def _mask(L):
+    mask = L.zeros(6, 3, dtype=L.bool)
+    mask[2] = True
+    return mask
+
+
+def _set(x, place, value):
+    x[place] = value
+
+
+# Each writes three elements of windows, of which others share the memory.
+WINDOWS = {
+    "put": lambda L, x, y: x.put_(L.tensor([0, 1, 5]), y),
+    "put, added": lambda L, x, y: x.put_(L.tensor([0, 1, 5]), y, accumulate=True),
+    "index_put": lambda L, x, y: x.index_put_((L.tensor([0, 2, 5]), L.tensor([1, 2, 0])), y),
+    "index_add": lambda L, x, y: x.index_add_(0, L.tensor([2]), y[None]),
+    "index_copy": lambda L, x, y: x.index_copy_(0, L.tensor([2]), y[None]),
+    "index_fill": lambda L, x, y: x.index_fill_(0, L.tensor([2]), 50),
+    "index_reduce": lambda L, x, y: x.index_reduce_(0, L.tensor([2]), y[None], "amax"),
+    "scatter": lambda L, x, y: x.scatter_(1, L.tensor([[2, 1, 0]]), y[None]),
+    "scatter a number": lambda L, x, y: x.scatter_(1, L.tensor([[2, 1, 0]]), 50),
+    "scatter_add": lambda L, x, y: x.scatter_add_(1, L.tensor([[2, 1, 0]]), y[None]),
+    "scatter_reduce": lambda L, x, y: x.scatter_reduce_(1, L.tensor([[2, 1, 0]]), y[None], "prod"),
+    "masked_fill": lambda L, x, y: x.masked_fill_(_mask(L), 50),
+    "masked_scatter": lambda L, x, y: x.masked_scatter_(_mask(L), y),
+    "by positions": lambda L, x, y: _set(x, L.tensor([2]), y),
+    "by a mask": lambda L, x, y: _set(x, _mask(L), y),
+    "by a mask, a number": lambda L, x, y: _set(x, _mask(L), 50),
+    "tril": lambda L, x, y: x.tril_(),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64"])
+@pytest.mark.parametrize("write", WINDOWS)
+def test_what_is_written_to_windows_stays(write: str, dtype: str) -> None:
+    results = []
+    for lib in (torch, tp):
+        # torch computes half precision aside, and loses some.
+        memory = lib.arange(9).to(lib.float64 if lib is torch else getattr(lib, dtype))
+        version = memory._version
+        WINDOWS[write](lib, memory[1:].unfold(0, 3, 1), lib.tensor([50, 51, 52]).to(memory.dtype))
+        assert memory._version > version
+        results.append(memory.tolist())
+    assert results[0] == results[1]
+
+
+OVERLAPPING = {
+    **WINDOWS,
+    "copy": lambda L, x, y: x.copy_(y),
+    "add": lambda L, x, y: x.add_(y),
+    "lerp": lambda L, x, y: x.lerp_(y.expand(6, 3), 0.5),
+    "addcmul": lambda L, x, y: x.addcmul_(y, y),
+    "add, out": lambda L, x, y: L.add(y, L.ones(6, 3), out=x),
+    "cumsum": lambda L, x, y: x.cumsum_(0),
+    "normal": lambda L, x, y: x.normal_(),
+}
+for _name in ("tril", "masked_fill", "by positions", "by a mask", "by a mask, a number"):
+    del OVERLAPPING[_name]  # which torch writes, with a warning if at all
+for _name in ("index_put", "index_fill"):
+    del OVERLAPPING[_name]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("write", OVERLAPPING)
+def test_expanded_tensors_are_not_written(write: str) -> None:
+    for lib in (torch, tp):
+        memory = lib.ones(1, 3)
+        with pytest.raises(RuntimeError, match="unsupported operation: more than one element"):
+            OVERLAPPING[write](lib, memory.expand(6, 3), lib.tensor([50.0, 51.0, 52.0]))
+        assert memory.tolist() == [[1.0, 1.0, 1.0]]

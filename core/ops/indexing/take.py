@@ -80,7 +80,7 @@ def _put_(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
         flat = shown_as(input, (math.prod(input._shape),))
         inplace(_INDEX_PUT, "index_put_", flat, ([index], values, accumulate), {})
         return input
-    return input.copy_(put(input, index, source, accumulate))
+    return NotImplemented
 
 
 exact_out(take)
