@@ -210,7 +210,8 @@ def test_an_optimizer_that_scales_itself_is_always_called(factor, unscaled):
     ((scale, found),) = optimizer.seen
     assert (scale is None) if unscaled else float(scale) == 8.0
     assert found == float(factor != 1.0)
-    assert not hasattr(optimizer, "grad_scale") and not hasattr(optimizer, "found_inf")
+    assert not hasattr(optimizer, "grad_scale")
+    assert not hasattr(optimizer, "found_inf")
     assert x.grad.tolist() == pytest.approx([factor * (1 if unscaled else 8)], nan_ok=True)
     with pytest.raises(RuntimeError, match="already been called since"):
         scaler.step(optimizer)

@@ -312,4 +312,5 @@ def test_elements_are_converted(name):
 def test_what_a_storage_says_of_its_memory():
     storage = tp.zeros(100).storage()
     assert storage.__sizeof__() - tp.zeros(0).storage().__sizeof__() == 400
-    assert storage.resizable() and storage.untyped().resizable()
+    assert storage.resizable()
+    assert storage.untyped().resizable()
