@@ -93,7 +93,8 @@ def plain_arguments(
             if tensor._state:
                 check_number(tensor, op.name, name)
             if not (tensor._shape or tensor._key.is_meta or getattr(tensor, "_batched", False)):
-                args, kwargs = _replaced(args, kwargs, position, name, value.item())
+                number = value.item()  # type: ignore[attr-defined]
+                args, kwargs = _replaced(args, kwargs, position, name, number)
     for position, name in op.floats:
         value = args[position] if position < len(args) else kwargs.get(name)
         if isinstance(value, int):
