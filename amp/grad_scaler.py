@@ -314,7 +314,7 @@ class GradScaler:
                 else:
                     scale.fill_(new_scale)
             else:
-                found = [
+                found: list[Tensor] = [
                     each.to(scale.device)
                     for state in self._per_optimizer_states.values()
                     for each in state["found_inf_per_device"].values()

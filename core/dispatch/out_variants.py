@@ -349,8 +349,8 @@ def _store_changed(target: Any, result: Any) -> None:
     changed = result != target
     strides = target.stride()
     reach = 1 + sum([(n - 1) * step for n, step in zip(target._shape, strides, strict=True)])
-    numbers = _ARANGE.call(reach, device=target._key.device)
-    places = numbers.as_strided(target._shape, strides)[changed]
+    positions = changed.nonzero().unbind(1)
+    places = sum([at * step for at, step in zip(positions, strides, strict=True)])
     target.as_strided((reach,), (1,))[places] = result[changed]
 
 
@@ -656,7 +656,6 @@ def _inplace_composite(
 
 CLONE = op_registry.handle("clone")
 COPY = op_registry.handle("copy")
-_ARANGE = op_registry.handle("arange")
 
 
 def _inplace_op(op: Op, name: str) -> Op:
