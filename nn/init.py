@@ -14,7 +14,7 @@ from tensorplug.core.device.generator import Generator
 from tensorplug.core.ops import randperm
 
 Mode = Literal["fan_in", "fan_out"]
-Arguments = ParamSpec("Arguments")
+_Arguments = ParamSpec("_Arguments")
 
 _LINEAR = {
     "linear",
@@ -366,12 +366,12 @@ def sparse_(
     return tensor
 
 
-def _deprecated(function: Callable[Arguments, Tensor]) -> Callable[Arguments, Tensor]:
+def _deprecated(function: Callable[_Arguments, Tensor]) -> Callable[_Arguments, Tensor]:
     """Return `function` under the name without an underscore that it had before torch 0.4."""
     name = function.__name__[:-1]
 
     @functools.wraps(function)
-    def former(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Tensor:
+    def former(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Tensor:
         warnings.warn(
             f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.",
             FutureWarning,

@@ -17,7 +17,7 @@ def modules_after(*lines: str) -> set[str]:
 
 # Other packages and parts of the standard library that the import may load, with all that these do.
 OTHERS = (
-    "cmath", "collections.abc", "contextlib", "copyreg", "dataclasses", "functools", "inspect",
+    "cmath", "collections.abc", "contextlib", "copyreg", "dataclasses", "functools", "gc", "inspect",
     "ml_dtypes", "numpy", "pluggy", "re", "threading", "typing_extensions", "warnings", "weakref",
 )  # fmt: skip
 # Sub-packages and modules of our own; those of device types are made, without a file.

@@ -37,6 +37,7 @@ from tensorplug.nn.utils import parametrize
 from tensorplug.nn.utils.stateless import _swapped
 from tensorplug.onnx import exporting
 from tensorplug.optim.swapping import swap_in_optimizer_params_and_state
+from tensorplug.serialization import settings
 from tensorplug.testing.interrupts import Interrupts, chosen_points
 from tensorplug.testing.process_state import process_state
 from tensorplug.utils import (
@@ -115,6 +116,7 @@ def state():
         "switches": (tp.backends.cudnn.benchmark, dict(tp.backends.cuda._sdp).get("math", True)),
         "sparse checks": tp.sparse.check_sparse_tensor_invariants.is_enabled(),
         "handlers": signal.getsignal(signal.SIGTERM),
+        "files": settings.skips_data(),
     }
 
 
@@ -156,6 +158,7 @@ MODES = {
     "nn.attention.sdpa_kernel": lambda: sdpa_kernel(SDPBackend.MATH),
     "profiler.profile.profile": tp.profiler.profile,
     "profiler.profile.record_function": lambda: tp.profiler.record_function("range"),
+    "serialization.settings.skip_data": tp.serialization.skip_data,
     "serialization.unpickling.safe_globals": lambda: tp.serialization.safe_globals([Watch]),
     "distributed.tensor.parallel.loss._LossParallel": loss_parallel,
     "overrides.BaseTorchFunctionMode": tp.overrides.BaseTorchFunctionMode,
@@ -207,6 +210,7 @@ OTHERS = {
     "autograd.vmap.batched_tensor.BatchLevel": "tells tensors that a transform is over",
     "autograd.transforms.levels.Level": "tells tensors that a transform is over",
     "compat.compiling.unchanged": "changes nothing",
+    "serialization.settings.set_default_mmap_options": "sets when it is made, as in torch",
     "compat.utilities._temporary_directory": "a folder",
     "compat.internals._Guard": "changes nothing",
     "compat._Installation": "uninstalls what was installed before the block",

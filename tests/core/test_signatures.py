@@ -40,8 +40,7 @@ OTHERWISE = {
     "torch's default generator is meant": "utils.data.random_split",
     "policies are asked before the op, which has no output yet": "utils.checkpoint.SelectiveCheckpointContext",
     "takes any of torch's positional forms":
-        "overrides.handle_torch_function accelerator.device_index "
-        "utils.hooks.RemovableHandle",
+        "overrides.handle_torch_function accelerator.device_index",
 }  # fmt: skip
 
 
