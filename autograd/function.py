@@ -13,7 +13,7 @@ from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TRACKED, TensorBase, extra_of, new_tensor, version_of
 from tensorplug.core.tensor.tensor import Tensor
 
-from .engine.arithmetic import zeros
+from .engine.arithmetic import normal, shown, zeros
 from .graph import saved_tensors, views
 from .graph.nodes import FREED, MultiNode, OutputNode, SavedByHook
 from .graph.views import edge_of, requires_grad
@@ -163,7 +163,7 @@ class FunctionNode(MultiNode):
                 and (self.differentiable[number] or self.ctx._materialize_non_diff_grads)
             ):
                 given = zeros(key, shape, raw)
-            gradients.append(new_tensor(given, key, shape) if raw and given is not None else given)
+            gradients.append(shown(normal(given, key), key) if raw and given is not None else given)
         if not all(self.returned):
             of_tensors = iter(gradients)
             gradients = [next(of_tensors) if is_one else None for is_one in self.returned]

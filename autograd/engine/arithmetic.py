@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.keys import DispatchKey
-from tensorplug.core.tensor.base import TensorBase, new_tensor
+from tensorplug.core.tensor.base import TensorBase, new_tensor, storage_of
 from tensorplug.core.tensor.shapes import Shape
 
 ADD = op_registry.handle("add")
@@ -72,3 +72,11 @@ def _tensor(value: Any, key: DispatchKey) -> Any:
         return value
     array = normal(value, key)
     return new_tensor(array, key, tuple(array.shape))
+
+
+def shown(array: Any, key: DispatchKey) -> Any:
+    """Return the tensor of a gradient for somebody to see; to one that is expanded nothing can be written."""
+    tensor = new_tensor(array, key, array.shape)
+    if not key.runtime.is_contiguous(array):
+        storage_of(tensor)  # as a view, whose elements may share memory
+    return tensor

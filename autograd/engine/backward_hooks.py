@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.core.dispatch.keys import DispatchKey
-from tensorplug.core.tensor.base import TensorBase, new_tensor
+from tensorplug.core.tensor.base import TensorBase
 
 from ..graph import saved_tensors
 from ..graph.nodes import MultiNode, Node, OutputNode
-from .arithmetic import normal
+from .arithmetic import normal, shown
 
 if TYPE_CHECKING:
     from .engine import BackwardPass
@@ -135,8 +135,7 @@ def as_tensor(run: BackwardPass, gradient: Any, key: DispatchKey) -> Any:
     """Return the tensor of a gradient that a pass works on."""
     if not run.raw or gradient is None or isinstance(gradient, TensorBase):
         return gradient
-    array = normal(gradient, key)
-    return new_tensor(array, key, array.shape)
+    return shown(normal(gradient, key), key)
 
 
 def _value(run: BackwardPass, tensor: Any) -> Any:

@@ -6,7 +6,7 @@ from tensorplug.core.tensor.base cimport Extra, Storage, TensorBase, bump_versio
 
 from .derivatives cimport Plan
 from ..graph.nodes cimport MultiNode, Node, NodeExtra, OpNode, OutputNode
-from .arithmetic cimport add, normal
+from .arithmetic cimport add, normal, shown
 from .evaluation cimport evaluate, evaluate_all
 from tensorplug.core.dispatch.programs cimport Program
 

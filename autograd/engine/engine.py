@@ -26,7 +26,7 @@ from tensorplug.core.tensor.tensor import Tensor
 from ..graph import saved_tensors
 from ..graph.nodes import FREED, MultiNode, Node, OpNode
 from . import backward_callbacks, backward_hooks, backward_queues, backward_ranges
-from .arithmetic import add, normal
+from .arithmetic import add, normal, shown
 from .backward_callbacks import running
 from .evaluation import evaluate, evaluate_all
 from .formula_contracts import check_gradients
@@ -444,8 +444,11 @@ class BackwardPass:
     def _finish_leaf(self, leaf: Any, gradient: Any, fresh: bool) -> None:
         extra = leaf._extra
         key: DispatchKey = leaf._key
+        seen = self.targets is not None or (
+            extra is not None and (extra.backward_hooks or extra.accumulation_hooks is not None)
+        )
         if type(gradient) is key.array_type:
-            tensor = new_tensor(gradient, key, gradient.shape)
+            tensor = shown(gradient, key) if seen else new_tensor(gradient, key, gradient.shape)
         elif isinstance(gradient, TensorBase):  # with create_graph, or of a layout without an array
             tensor = gradient
         else:

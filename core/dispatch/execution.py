@@ -257,7 +257,10 @@ def shares_elements(tensor: Any) -> bool:
     if runtime.is_contiguous(tensor._array):
         return False
     strides, shape = runtime.strides(tensor._array), tensor._shape
-    return _meet(strides[::-1], shape[::-1]) and _meet(*_ascending(strides, shape))
+    if not _meet(strides[::-1], shape[::-1]):
+        return False
+    pairs = sorted(zip(strides, shape, strict=True))
+    return _meet([stride for stride, _ in pairs], [size for _, size in pairs])
 
 
 def _meet(strides: Any, sizes: Any) -> bool:
@@ -269,11 +272,6 @@ def _meet(strides: Any, sizes: Any) -> bool:
                 return True
             reach += strides[index] * (sizes[index] - 1)
     return False
-
-
-def _ascending(strides: Any, sizes: Any) -> tuple[Any, Any]:
-    pairs = sorted(zip(strides, sizes, strict=True))
-    return [stride for stride, _ in pairs], [size for _, size in pairs]
 
 
 def _devices_differ(op: Op, values: tuple[Any, ...]) -> Exception:

@@ -513,8 +513,10 @@ class Tensor(TensorMethods):
         if self._key.intercepts and overrides.dispatches(type(self)):
             return self.detach()
         shown = new_tensor(self._array, self._key, self._shape)
-        if self._storage is not None and self._storage.mirror is not None:
-            storage_of(shown).mirror = self._storage.mirror.untracked()
+        if self._storage is not None:
+            own = storage_of(shown)  # as a view, whose elements may share memory
+            if self._storage.mirror is not None:
+                own.mirror = self._storage.mirror.untracked()
         return shown
 
     @data.setter

@@ -542,3 +542,63 @@ def test_old_name_of_gradients_to_begin_with() -> None:
     assert x.grad.tolist() == [2.0, 2.0]
     with pytest.raises(RuntimeError, match="arguments both passed"):
         tp.autograd.backward(x * 2, tp.ones(2), grad_variables=tp.ones(2))
+
+
+WRITES = {
+    "mul_": lambda g: g.mul_(2),
+    "add_": lambda g: g.add_(tp.ones(3)),
+    "zero_": lambda g: g.zero_(),
+    "copy_": lambda g: g.copy_(tp.ones(3)),
+    "clamp_": lambda g: g.clamp_(max=0.5),
+    "masked_fill_": lambda g: g.masked_fill_(g > 0, 2),
+    "uniform_": lambda g: g.uniform_(),
+    "of a view": lambda g: g.view(-1).mul_(2),
+    "of detach": lambda g: g.detach().mul_(2),
+    "of data": lambda g: g.data.mul_(2),
+    "out=": lambda g: tp.mul(g, 2, out=g),
+}
+
+
+def _of_result(write):
+    x = tp.ones(3, requires_grad=True)
+    y = x * 1.0
+    y.register_hook(write)
+    y.sum().backward()
+
+
+def _of_leaf(write):
+    x = tp.ones(3, requires_grad=True)
+    x.register_hook(write)
+    x.sum().backward()
+
+
+def _of_node(write):
+    y = tp.ones(3, requires_grad=True) * 1.0
+    y.grad_fn.register_prehook(lambda gradients: write(gradients[0]))
+    y.sum().backward()
+
+
+def _of_grad(write):
+    x = tp.ones(3, requires_grad=True)
+    write(tp.autograd.grad(x.sum(), x)[0])
+
+
+def _of_function(write):
+    class Writes(tp.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return write(gradient)
+
+    Writes.apply(tp.ones(3, requires_grad=True)).sum().backward()
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("seen", [_of_result, _of_leaf, _of_node, _of_grad, _of_function])
+def test_nothing_is_written_to_a_gradient_whose_elements_share_memory(seen, write):
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        seen(write)
+    seen(lambda gradient: None if seen is not _of_function else gradient * 2)
