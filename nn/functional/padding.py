@@ -65,8 +65,17 @@ def _canonical_pad(
     for dim, (before, after) in enumerate(around):
         if before or after:
             _CHECKS[mode](shape[dim], before, after)
-            if shape[dim] + before + after <= 0:
-                raise RuntimeError(f"pad(): the padded size of dimension {dim} is not positive")
+            padded = shape[dim] + before + after
+            if padded < 0 or (not padded and mode != "circular"):
+                raise RuntimeError(
+                    f"pad(): the padded size of dimension {dim} is not positive: Negative padding value is "
+                    "resulting in an empty dimension"
+                )
+            if max(before, after) > 0 and shape[dim] + min(before, 0) + min(after, 0) <= 0:
+                raise RuntimeError(
+                    f"pad(): of dimension {dim}, of size {shape[dim]}, ({before}, {after}) leaves nothing "
+                    "to repeat"
+                )
     return input, sizes, mode, None
 
 

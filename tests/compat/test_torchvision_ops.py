@@ -10,6 +10,7 @@ import tensorplug as tp
 from tensorplug.autograd import gradcheck
 from tensorplug.compat.torchvision import plugin
 from tensorplug.core import plugins
+from tensorplug.library import registration
 
 RNG = np.random.default_rng(7)
 IMAGE = RNG.standard_normal((2, 8, 9, 11))
@@ -200,3 +201,22 @@ def test_gradients(ops):
     shapes = ((1, 2, 3, 3), (2, 2, 2, 2), (1, 8, 2, 2), (1, 4, 2, 2), (2,))
     given = [tensor(rng.standard_normal(s)).requires_grad_() for s in shapes]
     assert gradcheck(lambda *x: ops.deform_conv2d(*x, 1, 1, 0, 0, 1, 1, 1, 1, True), given)
+
+
+@pytest.mark.parametrize(
+    "register",
+    [
+        lambda name: tp.library.register_autograd(name, lambda ctx, *gradients: gradients),
+        lambda name: tp.library.register_autocast(name, "cpu", tp.bfloat16),
+        lambda name: tp.library.register_fake(name, lambda *args: args[0]),
+        lambda name: tp.library.register_kernel(name, "cpu", lambda *args: args[0]),
+        lambda name: tp.library.register_vmap(name, lambda info, dims, *args: (args[0], dims[0])),
+        lambda name: tp.library.Library("torchvision", "IMPL").impl(name, lambda *args: args[0], "CPU"),
+    ],
+)  # fmt: skip
+def test_what_the_library_registers_for_its_ops_is_not_needed(ops, register, monkeypatch):
+    monkeypatch.setattr(registration, "COMPLETE", {"torchvision"})
+    arguments = tensor(REGIONS[:, 1:]), tensor(RNG.random(6)), 0.5
+    before = ops.nms(*arguments)
+    register("torchvision::nms")
+    assert ops.nms(*arguments).tolist() == before.tolist()

@@ -63,6 +63,24 @@ PAIRS = {
             ((), (4,)), ((4,), (3, 4)), ((4,), (4, 1)), ((1, 4), (3, 1)), ((4, 3), (3,)), ((4, 3), ()),
         ]
     },
+    **{
+        f"cosine_similarity-{one}-{other}": lambda L, one=one, other=other: (
+            L.nn.functional.cosine_similarity(L.ones(one), L.ones(other), dim=0).sum()
+        )
+        for one, other in [((), (0, 3)), ((0, 3), ()), ((1, 3), (0, 3)), ((2, 3), (0, 3)), ((), (4, 3))]
+    },
+    **{
+        f"multilabel_margin_loss-{rank}": lambda L, rank=rank: L.nn.functional.multilabel_margin_loss(
+            L.ones((2,) * rank), L.zeros((2,) * rank, dtype=L.int64)
+        )
+        for rank in (1, 2, 3, 4)
+    },
+    **{
+        f"circular-{size}": lambda L, size=size: L.nn.functional.pad(
+            L.ones(2, 3, 5), size, mode="circular"
+        ).sum()
+        for size in [(-5, 0), (0, -5), (-3, -2), (-6, 0), (0, -6), (-4, 1)]
+    },
     "multilabel_soft_margin_loss": lambda L: L.nn.functional.multilabel_soft_margin_loss(
         L.tensor(1.0), L.tensor(1.0)
     ),

@@ -38,3 +38,11 @@ def test_random_calls():
     counts, differ = ran("random_calls.py", *map(str, seeds))
     assert min(counts.values()) > 1500 * len(seeds)
     assert not differ, "\n".join(differ)
+
+
+@pytest.mark.slow
+def test_random_functions_of_networks():
+    seeds = range(max(1, int(os.environ.get("TENSORPLUG_FUZZ", "0")) // 500))
+    count, differ = ran("random_functions.py", *map(str, seeds))
+    assert count > 1500 * len(seeds)
+    assert not differ, "\n".join(differ)

@@ -64,7 +64,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         x2 = x2.reshape(*[1] * (ndim - x2.ndim), *x2.shape)
     dim = normalize_dim(dim, x1.ndim, "cosine_similarity")
     if x1.ndim and x1.shape[dim] != x2.shape[dim]:
-        size = max(x1.shape[dim], x2.shape[dim])
+        size = broadcast_shapes(tuple(x1.shape), tuple(x2.shape))[dim]
         x1, x2 = (_stretched(x, dim, size) for x in (x1, x2))
     return (unit(x1) * unit(x2)).sum(dim)
 
@@ -273,6 +273,11 @@ def _canonical_multilabel_margin(input: Any, target: Any, reduction: str) -> tup
     # One score, with or without a dimension.
     if input.ndim < 2 and target.ndim < 2 and input.numel() == target.numel() == 1:
         return input, target.reshape(input.shape), reduction
+    if input.ndim > 2:
+        raise RuntimeError(
+            "multilabel_margin_loss(): Expected non-empty vector or matrix with optional 0-dim batch size, "
+            f"but got: {list(input.shape)}"
+        )
     if tuple(input.shape) != tuple(target.shape):
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"

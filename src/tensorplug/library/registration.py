@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from tensorplug._ops import PACKETS, OpOverload, OpOverloadPacket
@@ -35,7 +34,7 @@ class _Unneeded(Implementation):
     """Takes what is registered for an op that has it already."""
 
     def __init__(self, name: str) -> None:
-        self.schema: Any = SimpleNamespace(name=name, is_mutable=False)
+        self.schema = parse(f"{name}() -> ()")
         self.kernels = {}
 
 
