@@ -43,6 +43,21 @@ def check_parameters(name: str, input: Any, *parameters: Any) -> None:
             return
 
 
+def check_per_channel(channels: int, mean: Any, variance: Any, weight: Any, bias: Any) -> None:
+    """Raise RuntimeError unless what is there has one number per channel."""
+    for name, value in (
+        ("running_mean", mean),
+        ("running_var", variance),
+        ("weight", weight),
+        ("bias", bias),
+    ):
+        if value is not None and value._shape != (channels,):
+            raise RuntimeError(
+                f"{name} should contain {channels} elements not {value.numel()}: one per channel, got shape "
+                f"{list(value._shape)}"
+            )
+
+
 def along_channels(input: Any) -> Shape:
     """Return the shape in which a number per channel broadcasts against the input."""
     return (1, -1, *[1] * (len(input._shape) - 2))

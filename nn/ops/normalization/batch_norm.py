@@ -15,6 +15,7 @@ from ._shared import (
     all_but_channels,
     along_channels,
     check_parameters,
+    check_per_channel,
     fit,
     nothing,
     wide,
@@ -41,14 +42,7 @@ def _canonical_batch_norm(
             return Delegated(input.clone())
         raise ValueError(f"batch_norm(): expected at least 2D input, got {len(sizes)}D")
     channels = sizes[1]
-    for name, value in (
-        ("running_mean", running_mean),
-        ("running_var", running_var),
-        ("weight", weight),
-        ("bias", bias),
-    ):
-        if value is not None and value._shape != (channels,):
-            raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
+    check_per_channel(channels, running_mean, running_var, weight, bias)
     check_parameters("batch_norm", input, running_mean, running_var, weight, bias)
     if not training:
         if running_mean is None or running_var is None:

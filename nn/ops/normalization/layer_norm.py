@@ -12,7 +12,13 @@ from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops.rules import check_tensor
 from tensorplug.core.tensor.shapes import as_ints
 
-from ._shared import check_parameters, rows_backward, rows_normalized, with_weight
+from ._shared import (
+    check_parameters,
+    check_per_channel,
+    rows_backward,
+    rows_normalized,
+    with_weight,
+)
 from .batch_norm import batch_norm, of_nothing
 
 if TYPE_CHECKING:
@@ -243,18 +249,7 @@ def _canonical_instance_norm(
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {list(input.shape)}"
         )
-    channels = input._shape[1]
-    for name, value in (
-        ("running_mean", running_mean),
-        ("running_var", running_var),
-        ("weight", weight),
-        ("bias", bias),
-    ):
-        if value is not None and value._shape != (channels,):
-            raise RuntimeError(
-                f"instance_norm(): {name} should contain {channels} elements, one per channel, got shape "
-                f"{list(value._shape)}"
-            )
+    check_per_channel(input._shape[1], *options)
     return input, *options, True, momentum, eps
 
 
