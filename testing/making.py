@@ -113,7 +113,7 @@ def _bounds(dtype: DType, low: float | None, high: float | None) -> tuple[float,
         low = -9.0 if dtype.is_signed else 0.0
     if high is None:
         high = 9.0 if inexact else 2.0 if dtype.name == "bool" else 10.0
-    if math.isnan(low) or math.isnan(high):
+    if low != low or high != high:  # math.isnan takes no huge ints
         raise ValueError(
             f"make_tensor(): `low` and `high` cannot be NaN, but got {low=} and {high=}"
         )

@@ -41,6 +41,9 @@ def test_bounds_beyond_the_dtype_end_where_it_does(dtype):
     least, most = limits(dtype)
     made = make_tensor(100, dtype=dtype, low=-math.inf, high=math.inf)
     assert all(least <= number <= most for number in numbers_of(made))
+    huge = 10**400  # which is no float
+    made = make_tensor(100, dtype=dtype, low=-huge, high=huge)
+    assert all(least <= number <= most for number in numbers_of(made))
     if 2.0 * most < math.inf:  # else there are no numbers beyond
         for low, high in ((-math.inf, 2.0 * least - 1), (2.0 * most, math.inf)):
             with pytest.raises(ValueError, match=r"The value interval specified .* only supports"):
