@@ -32,8 +32,8 @@ def memory_of(
 ) -> tuple[Array, Any, int, tuple[int, ...]]:
     """Return the memory that a tensor shows: its owner, its bytes, offset and strides in elements.
 
-    Tensors over the same memory have the same owner. Memory with gaps, and of another dtype than
-    the tensor's, is copied.
+    Tensors over the same memory have the same owner. Memory with gaps is copied, and elements that do not lie
+    whole steps of an element from its beginning.
 
     Parameters
     ----------
@@ -56,7 +56,9 @@ def memory_of(
     strides = array.strides
     reach = sum([(n - 1) * step for n, step in zip(owner.shape, owner.strides, strict=True)])
     whole = reach + owner.itemsize == owner.nbytes  # in whatever order of dimensions
-    if not array.size or not whole or owner.dtype != array.dtype or min(strides, default=0) < 0:
+    steps_in_bytes = (array.ctypes.data - owner.ctypes.data, *strides)
+    apart = any([step % array.itemsize for step in steps_in_bytes])
+    if not array.size or not whole or apart or min(strides, default=0) < 0:
         owner = array = np.array(array, order="C", copy=True)
     offset = (array.ctypes.data - owner.ctypes.data) // array.itemsize
     steps = tuple([stride // array.itemsize for stride in array.strides])

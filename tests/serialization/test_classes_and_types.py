@@ -216,3 +216,28 @@ def test_tensors_of_old_files_are_read(is_zip):
     read = tp.load(written(Old(), is_zip))
     assert read.tolist() == [[2, 3, 4], [6, 7, 8]]
     assert (read.storage_offset(), read.stride()) == (2, (4, 1))
+
+
+def saved(values):
+    file = io.BytesIO()
+    tp.save(values, file)
+    file.seek(0)
+    return tp.load(file)
+
+
+@pytest.mark.parametrize("stored", [saved, lambda values: pickle.loads(pickle.dumps(values))])
+@pytest.mark.parametrize("shown", [None, "int8", "int16", "int64", "float16", "complex32"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "bfloat16", "complex32", "complex128", "int64", "uint8", "bool"]
+)
+def test_views_share_memory_again_whatever_dtype_made_it(dtype, shown, stored):
+    made = tp.arange(0.0, 32.0).to(getattr(tp, dtype))
+    whole = made if shown is None else made.view(getattr(tp, shown))
+    values = {"whole": whole, "odd": whole[1::2], "turned": whole[:2].view(2, 1).t()}
+    found = stored(values)
+    for name, value in values.items():
+        assert found[name].tolist() == value.tolist()
+        assert found[name].stride() == value.stride()
+    found["odd"].zero_()
+    assert found["whole"][1] == 0
+    assert found["whole"].data_ptr() + whole.element_size() == found["odd"].data_ptr()
