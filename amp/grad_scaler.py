@@ -235,19 +235,20 @@ class GradScaler:
         own = getattr(optimizer, "_skips_on_device", False)
         on_device = getattr(optimizer, "_step_supports_amp_scaling", False)
         if on_device and not own:
-            return self._step_of_other(optimizer, state, kwargs)
-        if state["stage"] is OptState.READY:
-            self.unscale_(optimizer)
-        if not state["found_inf_per_device"]:
-            raise AssertionError("No inf checks were recorded for this optimizer.")
-        if on_device:
-            optimizer._found_inf = state["found_inf_per_device"]
-            try:
-                result = optimizer.step(*args, **kwargs)
-            finally:
-                optimizer._found_inf = None
+            result = self._step_of_other(optimizer, state, kwargs)
         else:
-            result = self._maybe_opt_step(optimizer, state, *args, **kwargs)
+            if state["stage"] is OptState.READY:
+                self.unscale_(optimizer)
+            if not state["found_inf_per_device"]:
+                raise AssertionError("No inf checks were recorded for this optimizer.")
+            if on_device:
+                optimizer._found_inf = state["found_inf_per_device"]
+                try:
+                    result = optimizer.step(**kwargs)
+                finally:
+                    optimizer._found_inf = None
+            else:
+                result = self._maybe_opt_step(optimizer, state, **kwargs)
         state["stage"] = OptState.STEPPED
         return result
 
@@ -268,9 +269,7 @@ class GradScaler:
                 FutureWarning,
                 stacklevel=3,
             )
-            result = optimizer.step(**kwargs, grad_scaler=self)
-            state["stage"] = OptState.STEPPED
-            return result
+            return optimizer.step(**kwargs, grad_scaler=self)
         if state["stage"] is OptState.READY:
             self._check_inf_per_device(optimizer)
         with no_grad():
@@ -283,11 +282,9 @@ class GradScaler:
                 optimizer.grad_scale = scale * getattr(optimizer, "grad_scale", 1)
             optimizer.found_inf = sum(found[1:], found[0]) if found else 0
         try:
-            result = optimizer.step(**kwargs)
+            return optimizer.step(**kwargs)
         finally:
             del optimizer.grad_scale, optimizer.found_inf
-        state["stage"] = OptState.STEPPED
-        return result
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Adapt the scale; call it once per step, after :meth:`step` of all optimizers.

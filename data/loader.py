@@ -148,9 +148,7 @@ class DataLoader(Generic[T_co]):
         pin_memory_device: str = "",
         in_order: bool = True,
     ) -> None:
-        _check_workers(
-            num_workers, timeout, multiprocessing_context, prefetch_factor, persistent_workers
-        )
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         if num_workers and prefetch_factor is None:
             prefetch_factor = 2
         self._streams = isinstance(dataset, IterableDataset)
@@ -275,7 +273,6 @@ class DataLoader(Generic[T_co]):
 def _check_workers(
     num_workers: int,
     timeout: float,
-    multiprocessing_context: Any,
     prefetch_factor: int | None,
     persistent_workers: bool,
 ) -> None:
@@ -308,7 +305,6 @@ def _check_workers(
         )
     if persistent_workers:
         raise ValueError("persistent_workers option needs num_workers > 0")
-    _as_context(multiprocessing_context, num_workers)
 
 
 def _as_context(given: Any, num_workers: int) -> Any:

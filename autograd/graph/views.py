@@ -14,7 +14,7 @@ from typing import Any
 from tensorplug.core.device.meta import MetaArray, view_of
 from tensorplug.core.dispatch import execution, op_registry
 from tensorplug.core.dispatch.call_cache import ViewPlan
-from tensorplug.core.dispatch.execution import shares_elements
+from tensorplug.core.dispatch.execution import overlap_error, shares_elements
 from tensorplug.core.dispatch.layers import gradient_off, recording
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.op_registry import Spec
@@ -194,10 +194,7 @@ def retain(tensor: Any, before: Node | None) -> None:
 def refuse_overlap(op: Op, tensor: Any) -> None:
     """Refuse to record a write to elements that share memory, as those of windows do."""
     if shares_elements(tensor):
-        raise RuntimeError(
-            f"{op.name}_(): unsupported operation: more than one element of the written-to tensor refers "
-            "to a single memory location. Please clone() the tensor before performing the operation."
-        )
+        raise overlap_error(f"{op.name}_")
 
 
 _CUSTOM = (

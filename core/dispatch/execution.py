@@ -274,6 +274,14 @@ def _meet(strides: Any, sizes: Any) -> bool:
     return False
 
 
+def overlap_error(name: str) -> RuntimeError:
+    """Return the error of a write to a tensor whose elements share memory."""
+    return RuntimeError(
+        f"{name}(): unsupported operation: more than one element of the written-to tensor refers to a "
+        "single memory location. Please clone() the tensor before performing the operation."
+    )
+
+
 def _devices_differ(op: Op, values: tuple[Any, ...]) -> Exception:
     devices: dict[str, None] = {}
     for value in values:

@@ -13,7 +13,7 @@ from ..tensor.shapes import Shape
 from . import dispatcher, op_registry
 from .arguments import Foreign, factor_of, fits, fits_rounded, plain_arguments
 from .composite_calls import any_tracked
-from .execution import execute, kernel_of, overlaps, shares_elements, unwrap
+from .execution import execute, kernel_of, overlap_error, overlaps, shares_elements, unwrap
 from .interception import Intercepted, intercept
 from .keys import DispatchKey
 from .layers import note_opaque
@@ -280,10 +280,7 @@ def check_out(
             f"{scalar_type(target._key.dtype)}"
         )
     if target._storage is not None and overlaps(target):
-        raise RuntimeError(
-            f"{name}(): unsupported operation: more than one element of the written-to tensor refers "
-            "to a single memory location. Please clone() the tensor before performing the operation."
-        )
+        raise overlap_error(name)
 
 
 def resize_out(op: Op, target: Any, shape: Shape) -> None:

@@ -72,9 +72,8 @@ def place_of(tensor: Any) -> tuple[Any, Any]:
     if _is_elsewhere(tensor):
         whole = tensor.untyped_storage()
         return (str(tensor.device), whole.data_ptr()), whole
-    array = (
-        tensor._array
-    )  # of a device whose arrays share nothing it is not copied to the host for this
+    # Of a device whose arrays share nothing it is not copied to the host for this.
+    array = tensor._array
     owner = _owner(array) if isinstance(array, np.ndarray) else array
     return id(owner), owner
 

@@ -90,6 +90,16 @@ def _check_bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> 
     if len({value._key.dtype for value in given.values()}) > 1:
         got = ", ".join([f"{name}: {scalar_type(value.dtype)}" for name, value in given.items()])
         raise RuntimeError(f"bilinear(): All tensors must have the same dtype, got {got}")
+    one, other = input1._shape[:-1], input2._shape[:-1]
+    if len(one) != len(other):
+        raise RuntimeError(
+            f"bilinear(): input dimensions do not match: got {len(one) + 1} and {len(other) + 1}"
+        )
+    for dim, (a, b) in enumerate(zip(one, other, strict=True)):
+        if a != b:
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {dim}: got {a} and {b}"
+            )
 
 
 @composite(
@@ -113,18 +123,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     Raises
     ------
     RuntimeError
-        If the shapes do not fit: what stands for * is the same of both inputs.
+        If shapes or dtypes do not fit: what stands for * is the same of both inputs.
     """
-    one, other = input1.shape[:-1], input2.shape[:-1]
-    if len(one) != len(other):
-        raise RuntimeError(
-            f"bilinear(): input dimensions do not match: got {len(one) + 1} and {len(other) + 1}"
-        )
-    for dim, (a, b) in enumerate(zip(one, other, strict=True)):
-        if a != b:
-            raise RuntimeError(
-                f"bilinear(): input batch dimensions do not match at dim {dim}: got {a} and {b}"
-            )
     output = einsum("...i,kij,...j->...k", input1, weight, input2)
     return output if bias is None else output + bias
 
