@@ -92,15 +92,14 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def _padding_for_pad(self) -> list[int]:
+        if not isinstance(self.padding, str):
+            return [size for size in reversed(self.padding) for _ in range(2)]
         result = []
         for dim in reversed(range(self.dimensions)):
-            if isinstance(self.padding, str):
-                total = 0
-                if self.padding == "same":
-                    total = self.dilation[dim] * (self.kernel_size[dim] - 1)
-                result += [total // 2, total - total // 2]
-            else:
-                result += [self.padding[dim]] * 2
+            total = 0
+            if self.padding == "same":
+                total = self.dilation[dim] * (self.kernel_size[dim] - 1)
+            result += [total // 2, total - total // 2]
         return result
 
     def reset_parameters(self) -> None:

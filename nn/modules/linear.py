@@ -10,7 +10,6 @@ from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.ops import empty
 
 from .. import functional as F, init
-from ..functional._common import tensor
 from ..module import Module
 from ..ops.linear import linear_activation
 from ..parameter import Parameter
@@ -207,12 +206,7 @@ class Bilinear(Module):
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         """Return the map of (..., in1_features) and (..., in2_features)."""
-        tensor(input1, "bilinear", "input1")
-        tensor(input2, "bilinear", "input2")
-        # (..., 1, 1, in1) @ (out, in1, in2) -> (..., out, 1, in2)
-        mixed = input1.unsqueeze(-2).unsqueeze(-2).matmul(self.weight).squeeze(-2)
-        output = (mixed * input2.unsqueeze(-2)).sum(-1)
-        return output if self.bias is None else output + self.bias
+        return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         """Return the options."""

@@ -436,3 +436,10 @@ def test_whole_numbers_beside_others(name, reduction, dtype, swapped):
     assert found[0] == expected[0]
     for ours, theirs in zip(found[1:], expected[1:], strict=True):
         assert np.asarray(ours) == pytest.approx(np.asarray(theirs), rel=1e-6)
+
+
+def test_triplets_have_one_number_of_dimensions():
+    x = tp.ones(4, 3)
+    for function in (F.triplet_margin_loss, F.triplet_margin_with_distance_loss):
+        with pytest.raises(RuntimeError, match="anchor 2D, positive 0D, and negative 2D"):
+            function(x, tp.tensor(1.0), x)

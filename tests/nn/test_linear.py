@@ -137,3 +137,8 @@ def test_linear_activation(name, shape):
 def test_linear_activation_of_an_unknown_name():
     with pytest.raises(ValueError, match=r"one of relu, tanh.*got 'softmax'"):
         tp.ops.linear_activation(tp.ones(3), tp.ones(4, 3), None, "softmax")
+
+
+def test_a_bilinear_map_takes_inputs_of_one_shape():
+    with pytest.raises(RuntimeError, match="input dimensions do not match: got 2 and 3"):
+        nn.Bilinear(2, 3, 4)(tp.ones(5, 2), tp.ones(5, 1, 3))

@@ -46,3 +46,11 @@ def test_random_functions_of_networks():
     count, differ = ran("random_functions.py", *map(str, seeds))
     assert count > 1500 * len(seeds)
     assert not differ, "\n".join(differ)
+
+
+@pytest.mark.slow
+def test_random_modules():
+    seeds = range(max(1, int(os.environ.get("TENSORPLUG_FUZZ", "0")) // 500))
+    count, differ = ran("random_modules.py", *map(str, seeds))
+    assert count > 2000 * len(seeds)
+    assert not differ, "\n".join(differ)

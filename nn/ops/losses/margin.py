@@ -363,7 +363,9 @@ def multilabel_soft_margin_loss(
     losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         losses = losses * weight
-    return reduced(losses.mean(-1), reduction, "multilabel_soft_margin_loss")
+    dim = input.ndim - 1  # as in torch, also where the target has more
+    losses = losses.sum(dim) / input.shape[dim]
+    return reduced(losses, reduction, "multilabel_soft_margin_loss")
 
 
 def _check_cosine_embedding(input1: Any, input2: Any, target: Any, *_: Any) -> None:
@@ -495,8 +497,7 @@ def _check_triplet_with_distance(
     reduction: str,
 ) -> None:
     check_reduction(reduction)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
+    _check_triplet(anchor, positive, negative, margin)
 
 
 @loss(
