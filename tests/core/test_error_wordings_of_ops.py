@@ -1,6 +1,8 @@
 # ruff: noqa: E501
 """Errors of ops hold the phrase by which people search for torch's, and have its type: rows by family."""
 
+import math
+
 import pytest
 from test_error_wordings import error_of
 
@@ -34,7 +36,32 @@ def F(t):
     return t.nn.functional
 
 
+def masked(t):
+    return __import__(f"{t.__name__}.masked").masked
+
+
 ROWS = [
+    # --- reductions ---
+    *[
+        (f"range of [{low:g}, {high:g}] is not finite", lambda t, low=low, high=high: t.histc(t.ones(2), 4, low, high))
+        for low, high in ((0, math.inf), (-math.inf, 1), (0.5, math.inf), (1e20, math.inf))
+    ],
+    ("range of [1, inf] is not finite", lambda t: t.histc(t.tensor([1.0, math.inf]), 4)),
+    ("does not support complex inputs", lambda t: t.nansum(t.ones(2, dtype=t.complex64))),
+    *[
+        ("Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: ",
+         lambda t, dtype=dtype: masked(t).mean(t.ones(2, dtype=getattr(t, dtype))))
+        for dtype in ("bool", "uint8", "int16", "int64")
+    ],
+    # --- lists of tensors ---
+    *[
+        ("Tensor list must have same number of elements as scalar list.",
+         lambda t, name=name, given=given: getattr(t, f"_foreach_{name}")([t.ones(1)], given))
+        for name in ("add", "sub_", "mul", "div_", "pow", "maximum", "minimum_", "clamp_min", "clamp_max_")
+        for given in ([], [1.0, 2.0])
+    ],
+    ("Tensor list must have same number of elements as scalar list.",
+     lambda t: t._foreach_addcmul([t.ones(1)], [t.ones(1)], [t.ones(1)], [1, 2])),
     # --- elementwise ---
     ("heaviside is not yet implemented for tensors with different dtypes.", lambda t: t.heaviside(t.ones(2), double(t, 2))),
     ("heaviside is not yet implemented for complex tensors.", lambda t: t.heaviside(t.ones(2) * 1j, t.ones(2) * 1j)),
