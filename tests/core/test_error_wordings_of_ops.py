@@ -53,6 +53,12 @@ ROWS = [
          lambda t, dtype=dtype: masked(t).mean(t.ones(2, dtype=getattr(t, dtype))))
         for dtype in ("bool", "uint8", "int16", "int64")
     ],
+    ("\"trace\" not implemented for 'Bool'", lambda t: t.ones(2, 2, dtype=t.bool).trace()),
+    ("\"trace\" not implemented for 'Bool'", lambda t: t.trace(t.zeros(0, 2, dtype=t.bool))),
+    *[
+        (name, lambda t, name=name: getattr(t, name)(t.ones(2, 2), keepdim=True))
+        for name in ("median", "nanmedian", "max", "min")
+    ],
     # --- lists of tensors ---
     *[
         ("Tensor list must have same number of elements as scalar list.",
