@@ -232,7 +232,7 @@ def _trapezoids(
     if len(x._shape) == 1:
         if x._shape[0] != y._shape[dim]:
             raise RuntimeError(
-                f"{name}(): there must be one `x` value for each sample point, got {x._shape[0]} "
+                f"{name}(): There must be one `x` value for each sample point, got {x._shape[0]} "
                 f"for {y._shape[dim]}"
             )
         shape = [1] * len(y._shape)

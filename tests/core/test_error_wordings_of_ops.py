@@ -59,6 +59,10 @@ ROWS = [
         (name, lambda t, name=name: getattr(t, name)(t.ones(2, 2), keepdim=True))
         for name in ("median", "nanmedian", "max", "min")
     ],
+    *[
+        ("There must be one `x` value for each sample point", lambda t, name=name: getattr(t, name)(t.ones(2, 3), t.ones(4)))
+        for name in ("trapezoid", "trapz", "cumulative_trapezoid")
+    ],
     # --- lists of tensors ---
     *[
         ("Tensor list must have same number of elements as scalar list.",
