@@ -63,6 +63,13 @@ ROWS = [
         ("There must be one `x` value for each sample point", lambda t, name=name: getattr(t, name)(t.ones(2, 3), t.ones(4)))
         for name in ("trapezoid", "trapz", "cumulative_trapezoid")
     ],
+    *[
+        ("Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
+         lambda t, name=name, shape=shape, target=target: getattr(F(t), name)(t.ones(shape), t.zeros(target, dtype=t.int64)))
+        for name in ("multi_margin_loss", "multilabel_margin_loss")
+        for shape in ((0,), (2, 0), (2, 2, 2))
+        for target in (shape, shape[:1], ())
+    ],
     # --- lists of tensors ---
     *[
         ("Tensor list must have same number of elements as scalar list.",

@@ -273,7 +273,7 @@ def _canonical_multilabel_margin(input: Any, target: Any, reduction: str) -> tup
     # One score, with or without a dimension.
     if input.ndim < 2 and target.ndim < 2 and input.numel() == target.numel() == 1:
         return input, target.reshape(input.shape), reduction
-    if input.ndim > 2:
+    if input.ndim > 2 or 0 in input.shape[-1:]:
         raise RuntimeError(
             "multilabel_margin_loss(): Expected non-empty vector or matrix with optional 0-dim batch size, "
             f"but got: {list(input.shape)}"
