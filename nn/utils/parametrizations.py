@@ -242,7 +242,7 @@ def _orthogonalised(q: Any) -> Any:
     """Return the orthogonal factor of a square matrix with a positive diagonal of the other."""
     a, tau = geqrf(q)
     result = linalg_householder_product(a, tau)
-    return result * a.diagonal(dim1=-2, dim2=-1).sign().unsqueeze(-2)
+    return result * a.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
 def _completed(q: Any) -> Any:

@@ -406,6 +406,33 @@ def test_orthogonal(compare, map, size, trivial):
     )
 
 
+@pytest.mark.parametrize("dtype", [tp.float64, tp.complex128], ids=str)
+@pytest.mark.parametrize("map", ["matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("size", [(4, 4), (5, 3), (3, 5)])
+@pytest.mark.parametrize("trivial", [True, False])
+def test_orthogonal_weight_is_that_of_qr(dtype, map, size, trivial):
+    """At first and after each assignment it is Q, where R's diagonal is positive."""
+    tp.manual_seed(0)
+    layer = nn.Linear(*size, dtype=dtype)
+    if map == "householder" and dtype.is_complex:
+        with pytest.raises(ValueError, match="does not support complex"):
+            parametrizations.orthogonal(layer, orthogonal_map=map, use_trivialization=trivial)
+        return
+    given = layer.weight.detach().clone()
+    parametrizations.orthogonal(layer, orthogonal_map=map, use_trivialization=trivial)
+    if not trivial and map != "householder":
+        with pytest.raises(NotImplementedError, match="not possible to assign"):
+            layer.weight = given
+        return
+    for matrix in (given, tp.randn_like(given)):
+        if matrix is not given:
+            layer.weight = matrix
+        wide = matrix.shape[0] < matrix.shape[1]
+        q, r = tp.linalg.qr(matrix.t() if wide else matrix)
+        q = q * r.diagonal().sgn()
+        assert (layer.weight - (q.t() if wide else q)).abs().max().item() < 1e-10
+
+
 def test_orthogonal_weight_can_be_assigned():
     tp.manual_seed(0)
     layer = parametrizations.orthogonal(nn.Linear(4, 4).double())
