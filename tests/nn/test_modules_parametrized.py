@@ -3,6 +3,7 @@
 import copy
 import pickle
 
+import numpy as np
 import pytest
 
 import tensorplug as tp
@@ -375,6 +376,44 @@ def test_spectral_norm_bounds_the_largest_singular_value():
     old = nn.utils.spectral_norm(nn.Linear(4, 3))
     nn.utils.remove_spectral_norm(old)
     assert sorted(old.state_dict()) == ["bias", "weight"]
+
+
+@pytest.mark.parametrize("dtype", [tp.float64, tp.complex128], ids=str)
+@pytest.mark.parametrize("old", [True, False])
+@pytest.mark.parametrize("dim", [0, 1, -1, None])
+def test_weight_norm_is_by_real_norms(dtype, old, dim):
+    tp.manual_seed(0)
+    layer = nn.Linear(4, 3, dtype=dtype)
+    given = layer.weight.detach().clone()
+    (nn.utils.weight_norm if old else parametrizations.weight_norm)(layer, dim=dim)
+    assert (layer.weight - given).abs().max().item() < 1e-12
+    values = dict(layer.named_parameters())
+    names = (
+        ("weight_g", "weight_v")
+        if old
+        else ("parametrizations.weight.original0", "parametrizations.weight.original1")
+    )
+    length, direction = (values[name] for name in names)
+    kept = {0: (3, 1), 1: (1, 4)}.get(dim, ())
+    axis = None if dim in (-1, None) else 1 - dim
+    expected = np.linalg.norm(given.numpy(), axis=axis, keepdims=axis is not None)
+    assert length.dtype is tp.float64
+    assert tuple(length.shape) == kept
+    assert np.allclose(length.detach().numpy(), expected, rtol=1e-12)
+    layer(tp.ones(2, 4, dtype=dtype)).abs().sum().backward()
+    # The direction's own length does not count.
+    along = (direction.grad.conj() * direction.detach()).real.sum()
+    assert abs(along.item()) < 1e-10
+
+
+@pytest.mark.parametrize("dtype", [tp.float64, tp.complex128], ids=str)
+@pytest.mark.parametrize("old", [True, False])
+def test_spectral_norm_is_that_of_complex_weights(dtype, old):
+    tp.manual_seed(0)
+    normed = nn.utils.spectral_norm if old else parametrizations.spectral_norm
+    layer = normed(nn.Linear(6, 5, dtype=dtype), n_power_iterations=80)
+    layer(tp.ones(1, 6, dtype=dtype))
+    assert tp.linalg.svdvals(layer.weight.detach())[0].item() == pytest.approx(1.0, rel=1e-3)
 
 
 @pytest.mark.parametrize("map", ["matrix_exp", "cayley", "householder"])
