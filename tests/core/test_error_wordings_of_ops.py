@@ -70,6 +70,11 @@ ROWS = [
         for shape in ((0,), (2, 0), (2, 2, 2))
         for target in (shape, shape[:1], ())
     ],
+    *[
+        (f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got other",
+         lambda t, name=name: getattr(t, name)(t.ones(2), 0.5, interpolation="other"))
+        for name in ("quantile", "nanquantile")
+    ],
     # --- lists of tensors ---
     *[
         ("Tensor list must have same number of elements as scalar list.",
