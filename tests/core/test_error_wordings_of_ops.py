@@ -71,7 +71,7 @@ ROWS = [
         for target in (shape, shape[:1], ())
     ],
     *[
-        (f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got other",
+        ("quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got other",
          lambda t, name=name: getattr(t, name)(t.ones(2), 0.5, interpolation="other"))
         for name in ("quantile", "nanquantile")
     ],
