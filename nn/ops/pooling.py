@@ -10,6 +10,7 @@ from tensorplug.autograd.vmap.vmap_rules import first_dim_is_batch
 from tensorplug.core.device.dtypes import FLOATING, INTEGER, bool_, iinfo, int64
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, full, scatter_add, where as where_, zeros
+from tensorplug.core.ops.reductions.reductions import refuse_complex
 from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.creation import tensor
 from tensorplug.core.tensor.shapes import Shape
@@ -84,6 +85,7 @@ def _check_windows(
 
 
 def _check_max_pool(input: Any, *options: Any) -> None:
+    refuse_complex(input, "max_pool")
     _check_windows("max_pool", input._shape[2:], None, *options)
 
 
