@@ -116,6 +116,11 @@ def test_refused(case: str) -> None:
         module = made(m, name, args, {}, m.complex64)
         module(*[m.ones(shape, dtype=m.complex64) for shape in shapes])
 
+    of_either(call)
+
+
+def of_either(call: Any) -> None:
+    """Assert that a call of a module is refused, by torch as well where there is one."""
     for m in (tp, torch):
         if m is not None:
             with warnings.catch_warnings():
@@ -128,3 +133,13 @@ def test_norms_of_complex_numbers_are_refused_in_evaluation_too() -> None:
     module = nn.BatchNorm1d(4, dtype=tp.complex64).eval()
     with pytest.raises(NotImplementedError, match="batch_norm"):
         module(tp.ones(2, 4, dtype=tp.complex64))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "int64", "bool"])
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"dropout_p": 0.5}], ids=str)
+def test_attention_without_a_softmax_is_refused(dtype: str, options: dict[str, Any]) -> None:
+    def call(m: Any) -> None:
+        x = m.ones(2, 3, 4).to(getattr(m, dtype))
+        m.nn.functional.scaled_dot_product_attention(x, x, x, **options)
+
+    of_either(call)
