@@ -213,7 +213,11 @@ def _trapezoids(
     """Return the areas between neighbours along `dim`."""
     check_tensor(y, name, "y")
     if x is not None and dx is not None:
-        raise TypeError(f"{name}() takes either x or dx, got both")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - takes either x or dx, got both"
+        )
+    if isinstance(dx, complex):
+        raise RuntimeError(f"{name}(): Currently, we only support dx as a real number, got {dx}")
     if not y._shape:
         raise IndexError(f"{name}(): Dimension specified as {dim} but tensor has no dimensions")
     dim = normalize_dim(dim, len(y._shape), name)

@@ -75,6 +75,24 @@ ROWS = [
          lambda t, name=name: getattr(t, name)(t.ones(2), 0.5, interpolation="other"))
         for name in ("quantile", "nanquantile")
     ],
+    *[
+        ("Integral inputs not supported",
+         lambda t, given=given: F(t).kl_div(*[x.to(getattr(t, d)) for x, d in zip((t.ones(3), t.ones(3)), given, strict=True)], reduction="sum"))
+        for given in (("int64", "int64"), ("float32", "int32"), ("uint8", "float32"), ("bool", "bool"))
+    ],
+    *[
+        ('" not implemented for \'' + kind, lambda t, n=n, dtype=dtype: getattr(F(t), f"avg_pool{n}d")(t.ones([1, 1] + [4] * n).to(getattr(t, dtype)), 2))
+        for n in (1, 2, 3)
+        for dtype, kind in (("bool", "Bool"), ("uint8", "Byte"), ("int8", "Char"), ("int16", "Short"), ("int32", "Int"))
+    ],
+    *[
+        row
+        for name in ("trapezoid", "cumulative_trapezoid")
+        for row in (
+            ("Currently, we only support dx as a real number", lambda t, name=name: getattr(t, name)(t.ones(2, 3), dx=1j)),
+            ("received an invalid combination of arguments", lambda t, name=name: getattr(t, name)(t.ones(3), x=t.ones(3), dx=3)),
+        )
+    ],
     # --- lists of tensors ---
     *[
         ("Tensor list must have same number of elements as scalar list.",
