@@ -191,10 +191,11 @@ def _check_phases(name: str, vectors: str, slopes: Any, like: Any = None) -> Non
     """Raise RuntimeError where a loss depends on the phases of complex vectors, which are left to chance.
 
     The imaginary parts of `slopes` are its derivatives by the phases, those of `like` tell how large its
-    terms are. The bounds are torch's. Nothing is known of tensors without data.
+    terms are. The bounds are torch's. Nothing is known of tensors without data, nor of those whose class
+    computes their ops.
     """
     slopes = all_samples(slopes)
-    if slopes._key.is_meta:
+    if slopes._key.is_meta or slopes._key.intercepts:
         note_hidden("a check of phases")
         return
     slopes = slopes.detach().imag.abs()
