@@ -284,6 +284,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     ------
     ValueError
         If there are fewer than two dimensions.
+    NotImplementedError
+        For complex numbers.
 
     Notes
     -----
@@ -293,6 +295,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     if tensor.ndim < 2:
         raise ValueError(
             f"Only tensors with 2 or more dimensions are supported, got one with {tensor.ndim}"
+        )
+    if tensor.is_complex():
+        raise NotImplementedError(
+            "orthogonal_(): not implemented for complex tensors; their signs are phases, linalg.qr has them"
         )
     if tensor.numel() == 0:
         return tensor

@@ -19,6 +19,7 @@ import math
 from typing import Any
 
 from tensorplug.core.device.dtypes import finfo
+from tensorplug.core.dispatch.layers import note_hidden
 from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.ops.linalg.functions import matrix_exp, permutation_sign
 from tensorplug.core.ops.linalg.lu import (
@@ -32,6 +33,7 @@ from tensorplug.core.ops.linalg.solvers import linalg_inv_ex, linalg_solve_ex
 from tensorplug.core.ops.linalg.spectra import linalg_eigh, linalg_pinv, linalg_svd
 from tensorplug.core.ops.linalg.triangular import linalg_lu_solve, solve_triangular_side
 from tensorplug.core.ops.norms import norm_slopes
+from tensorplug.core.tensor.predicates import all_samples
 from tensorplug.core.tensor.shapes import Shape
 
 from ..engine.derivatives import derivative, not_differentiable
@@ -185,9 +187,33 @@ def _off_diagonal(X: Any) -> Any:
     return X - X.diagonal(0, -2, -1).diag_embed()
 
 
+def _check_phases(name: str, vectors: str, slopes: Any, like: Any = None) -> None:
+    """Raise RuntimeError where a loss depends on the phases of complex vectors, which are left to chance.
+
+    The imaginary parts of `slopes` are its derivatives by the phases, those of `like` tell how large its
+    terms are. The bounds are torch's. Nothing is known of tensors without data, nor of those whose class
+    computes their ops.
+    """
+    slopes = all_samples(slopes)
+    if slopes._key.is_meta or slopes._key.intercepts:
+        note_hidden("a check of phases")
+        return
+    slopes = slopes.detach().imag.abs()
+    bound: Any = 1e-2 if like is None else 1e-2 + 1e-2 * all_samples(like).detach().imag.abs()
+    if bool((slopes > bound).any()):
+        raise RuntimeError(
+            f"{name}: The {vectors} in the complex case are specified up to multiplication by e^{{i phi}}. "
+            "The specified loss function depends on this quantity, so it is ill-defined; make it of what "
+            "the phases leave as it is, such as absolute values or projectors"
+        )
+
+
 def _eigh(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     V = eigenvectors
-    mixed = _off_diagonal(adjoint(V) @ g_eigenvectors)
+    mixed = adjoint(V) @ g_eigenvectors
+    if V.dtype.is_complex:
+        _check_phases("linalg_eigh_backward", "eigenvectors", mixed.diagonal(0, -2, -1))
+    mixed = _off_diagonal(mixed)
     inner = _quotient(mixed, row(eigenvalues) - column(eigenvalues))
     return V @ ((inner + g_eigenvalues.to(V.dtype).diag_embed()) @ adjoint(V))
 
@@ -208,6 +234,7 @@ def _eig(
     V = eigenvectors
     Vh = adjoint(V)
     mixed = Vh @ g_eigenvectors
+    _check_phases("linalg_eig_backward", "eigenvectors", mixed.diagonal(0, -2, -1))
     # The eigenvectors keep norm 1.
     mixed = mixed - (Vh @ V) * row(mixed.diagonal(0, -2, -1).real)
     differences = conjugate(row(eigenvalues) - column(eigenvalues))
@@ -246,6 +273,10 @@ def _svd(g_U: Any, g_S: Any, g_Vh: Any, U: Any, S: Any, Vh: Any) -> Any:
     inner = inner + g_S.to(U.dtype).diag_embed()
     if U.dtype.is_complex:
         # A common phase of both vectors leaves A as it is, that of one does not.
+        of_both = of_v.diagonal(0, -2, -1)
+        _check_phases(
+            "svd_backward", "singular vectors", of_u.diagonal(0, -2, -1) + of_both, of_both
+        )
         phases = _quotient(of_u.diagonal(0, -2, -1), 2 * S)
         inner = inner + phases.diag_embed()
     result = U @ inner

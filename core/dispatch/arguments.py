@@ -9,6 +9,7 @@ from ..device.dtypes import BOOL, COMPLEX, FLOATING, DType
 from ..device.scalars import held, rounded
 from ..tensor.base import TensorBase
 from ..tensor.layout import layout
+from ..tensor.shapes import is_truth
 from .interception import Intercepted, intercepted
 from .op import Op
 
@@ -165,7 +166,7 @@ def reads_tensor(
 
 def _index(op: Op, name: str, value: Any) -> Any:
     """Return an argument that has to be an int; a 0-d tensor of integers is read."""
-    if isinstance(value, bool):
+    if is_truth(value):
         raise _wrong(op, name, "int", value)
     if isinstance(value, int) or getattr(value, "_batched", False):
         return value

@@ -213,7 +213,11 @@ def _trapezoids(
     """Return the areas between neighbours along `dim`."""
     check_tensor(y, name, "y")
     if x is not None and dx is not None:
-        raise TypeError(f"{name}() takes either x or dx, got both")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - takes either x or dx, got both"
+        )
+    if isinstance(dx, complex):
+        raise RuntimeError(f"{name}(): Currently, we only support dx as a real number, got {dx}")
     if not y._shape:
         raise IndexError(f"{name}(): Dimension specified as {dim} but tensor has no dimensions")
     dim = normalize_dim(dim, len(y._shape), name)
@@ -232,7 +236,7 @@ def _trapezoids(
     if len(x._shape) == 1:
         if x._shape[0] != y._shape[dim]:
             raise RuntimeError(
-                f"{name}(): there must be one `x` value for each sample point, got {x._shape[0]} "
+                f"{name}(): There must be one `x` value for each sample point, got {x._shape[0]} "
                 f"for {y._shape[dim]}"
             )
         shape = [1] * len(y._shape)

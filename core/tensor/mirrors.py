@@ -84,6 +84,15 @@ class Mirror:
         above = [] if self.shows is None else [self.shows[0]._storage]
         return above + [storage for known in self.shown if (storage := known()) is not None]
 
+    def reached(self) -> list[Storage]:
+        """Return all memories that a write from here is carried over to, by others as well."""
+        found = self.others()
+        for storage in found:
+            mirror = storage.mirror
+            new = [] if mirror is None else mirror.others()
+            found += [other for other in new if other not in found]
+        return found
+
     def begin(self) -> None:
         """Refuse a write that could not be carried over; note that one begins."""
         if self.shows is not None and self.tracked:
@@ -95,9 +104,13 @@ class Mirror:
         """Carry a write to the memories that show the conjugate of this one, or that this one shows."""
         if self.tracked:
             self._carry_over(storage)
-        else:
-            with gradient_off():
-                self._carry_over(storage)
+            return
+        # Writes to a tensor's `data` are not counted, wherever they show.
+        versions = [(reached, reached.version) for reached in self.reached()]
+        with gradient_off():
+            self._carry_over(storage)
+        for reached, version in versions:
+            reached.version = version
 
     def _carry_over(self, storage: Storage) -> None:
         self.busy = True

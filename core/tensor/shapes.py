@@ -8,7 +8,7 @@ from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeAlias, overload
 
-from ..device.dtypes import _shown_as, shown
+from ..device.dtypes import _shown_as, bool_, shown
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -83,6 +83,11 @@ def one_or_several(value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def is_truth(value: Any) -> bool:
+    """Return whether a value is a bool or a tensor of one: both have an ``__index__``, and are no numbers."""
+    return isinstance(value, bool) or getattr(value, "dtype", None) is bool_
+
+
 def as_shape(sizes: tuple[Any, ...], name: str) -> Shape:
     """Return the sizes given as ``f(2, 3)``, ``f((2, 3))`` or ``f(Size([2, 3]))`` as one tuple."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
@@ -97,7 +102,7 @@ def as_shape(sizes: tuple[Any, ...], name: str) -> Shape:
             f"{name}(): expected a tuple of ints, but found element of type bool at pos 0"
         )
     for size in sizes:
-        if not hasattr(size, "__index__"):
+        if not hasattr(size, "__index__") or getattr(size, "dtype", None) is bool_:
             raise TypeError(
                 f"{name}(): sizes must be ints, got {size!r} of type {type(size).__name__}"
             )

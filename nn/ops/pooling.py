@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
 from tensorplug.autograd.vmap.vmap_rules import first_dim_is_batch
-from tensorplug.core.device.dtypes import FLOATING, INTEGER, bool_, iinfo, int64
+from tensorplug.core.device.dtypes import FLOATING, INTEGER, bool_, iinfo, int64, scalar_type
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, full, scatter_add, where as where_, zeros
+from tensorplug.core.ops.reductions.reductions import refuse_complex
 from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.creation import tensor
 from tensorplug.core.tensor.shapes import Shape
@@ -84,6 +85,7 @@ def _check_windows(
 
 
 def _check_max_pool(input: Any, *options: Any) -> None:
+    refuse_complex(input, "max_pool")
     _check_windows("max_pool", input._shape[2:], None, *options)
 
 
@@ -92,6 +94,11 @@ def _check_max_pool_backward(gradient: Any, indices: Any, shape: Shape) -> None:
 
 
 def _check_avg_pool(input: Any, kernel: Shape, stride: Shape, padding: Shape, *rest: Any) -> None:
+    if input.dtype.category < FLOATING and input.dtype is not int64:
+        raise NotImplementedError(
+            f'avg_pool(): "avg_pool" not implemented for {scalar_type(input.dtype)!r}; convert the input '
+            "to floating point, or to int64 for whole averages"
+        )
     ones = (1,) * len(kernel)
     _check_windows("avg_pool", input._shape[2:], None, kernel, stride, padding, ones, rest[0])
 

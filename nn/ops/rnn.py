@@ -648,27 +648,39 @@ def rnn_relu(*args: Any) -> tuple[Tensor, Tensor]:
     return made
 
 
+def _conjugates(tensors: Sequence[Any]) -> list[Any]:
+    """Return conjugates: what a gradient is multiplied by is the derivative at them."""
+    return [tensor._conj() for tensor in tensors]
+
+
 def _lstm_cell(g_hidden: Any, g_state: Any, inputs: Any, state: Any) -> list[Any]:
-    g_gates, g_cell = lstm_cell_backward(g_hidden, g_state, inputs, state)
+    g_gates, g_cell = lstm_cell_backward(g_hidden, g_state, _conjugates(inputs), state._conj())
     return [g_gates, g_gates, g_cell]
 
 
 def _lstm_layer(
     g_output: Any, g_states: Any, g_own: Any, inputs: Any, reverse: bool, output: Any, states: Any, own: Any
 ) -> list[Any]:  # fmt: skip
-    results = [output, states, own]
-    return list(lstm_layer_backward(g_output, g_states, g_own, inputs, reverse, results))
+    results = _conjugates([output, states, own])
+    return list(
+        lstm_layer_backward(g_output, g_states, g_own, _conjugates(inputs), reverse, results)
+    )
 
 
 def _gru_layer(
     g_output: Any, g_own: Any, inputs: Any, reverse: bool, output: Any, own: Any
 ) -> list[Any]:
-    return list(gru_layer_backward(g_output, g_own, inputs, reverse, [output, own]))
+    results = _conjugates([output, own])
+    return list(gru_layer_backward(g_output, g_own, _conjugates(inputs), reverse, results))
+
+
+def _gru_cell(g: Any, inputs: Any) -> list[Any]:
+    return list(gru_cell_backward(g, _conjugates(inputs)))
 
 
 DERIVATIVES = [
     derivative("lstm_layer", inputs=_lstm_layer),
     derivative("gru_layer", inputs=_gru_layer),
     derivative("lstm_cell", inputs=_lstm_cell),
-    derivative("gru_cell", inputs=lambda g, inputs: list(gru_cell_backward(g, inputs))),
+    derivative("gru_cell", inputs=_gru_cell),
 ]

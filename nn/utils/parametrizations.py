@@ -19,11 +19,12 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 def norm_except(v: Any, dim: int | None) -> Any:
     """Return the norms over all dimensions but one, which keep their places; over all for -1 or None."""
+    squares = (v * v.conj()).real if v.is_complex() else v * v
     if dim is None or dim == -1:
-        return (v * v).sum().sqrt()
+        return squares.sum().sqrt()
     dim %= v.ndim
     others = tuple([d for d in range(v.ndim) if d != dim])
-    return (v * v).sum(others, keepdim=True).sqrt() if others else (v * v).sqrt()
+    return squares.sum(others, keepdim=True).sqrt() if others else squares.sqrt()
 
 
 class _WeightNorm(Module):
@@ -242,7 +243,7 @@ def _orthogonalised(q: Any) -> Any:
     """Return the orthogonal factor of a square matrix with a positive diagonal of the other."""
     a, tau = geqrf(q)
     result = linalg_householder_product(a, tau)
-    return result * a.diagonal(dim1=-2, dim2=-1).sign().unsqueeze(-2)
+    return result * a.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
 
 
 def _completed(q: Any) -> Any:

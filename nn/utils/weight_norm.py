@@ -120,10 +120,10 @@ class _SpectralNorm:
         if iterate:
             with no_grad():
                 for _ in range(self.n_power_iterations):
-                    v.copy_(F.normalize(matrix.detach().t().mv(u), dim=0, eps=self.eps))
+                    v.copy_(F.normalize(matrix.detach().mH.mv(u), dim=0, eps=self.eps))
                     u.copy_(F.normalize(matrix.detach().mv(v), dim=0, eps=self.eps))
         u, v = u.clone(), v.clone()
-        return weight / u.dot(matrix.mv(v))
+        return weight / u.vdot(matrix.mv(v)).real
 
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute(module, module.training))

@@ -73,7 +73,9 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     @table.kernel("logcumsumexp", dtypes=COMPLEXES)
     def logcumsumexp_complex(input: Any, dim: int) -> Any:
-        return scan(xp, logaddexp_complex, input, dim)
+        # The first element is combined with none before it.
+        nan = xp.asarray(complex(math.nan, math.nan), input.dtype)
+        return scan(xp, logaddexp_complex, xp.where(xp.isnan(input), nan, input), dim)
 
     def logaddexp_complex(a: Any, b: Any) -> Any:
         """Return log(exp(a) + exp(b)) with the term of the larger real part taken out of both."""

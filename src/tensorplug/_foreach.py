@@ -79,10 +79,7 @@ def find(name: str) -> Callable[..., Any]:
             kwargs = {**kwargs, "value": kwargs["value"].tolist()}
         for values in (*args, *kwargs.values()):
             if isinstance(values, (list, tuple)) and len(values) != count:
-                raise RuntimeError(
-                    f"{name}(): Tensor lists must have the same number of tensors, got {count} and "
-                    f"{len(values)}"
-                )
+                raise _unequal(name, count, values)
         if base in _BY_NUMBER:
             args = tuple([v.item() if isinstance(v, Tensor) else v for v in args])
         results = [
@@ -97,6 +94,17 @@ def find(name: str) -> Callable[..., Any]:
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"Call ``{short}`` for each tensor of a list; other lists go along with it."
     return call
+
+
+def _unequal(name: str, count: int, values: Any) -> RuntimeError:
+    if values and isinstance(values[0], Tensor):
+        text = f"Tensor lists must have the same number of tensors, got {count} and {len(values)}"
+    else:
+        text = (
+            "Tensor list must have same number of elements as scalar list. Got "
+            f"{count} and {len(values)}"
+        )
+    return RuntimeError(f"{name}(): {text}")
 
 
 def _at(value: Any, index: int) -> Any:
@@ -139,6 +147,8 @@ def _bounded(base: str) -> Callable[..., Any]:
     clamp = op_registry.get_op("clamp_min" if base == "maximum" else "clamp_max").call
 
     def one(tensor: Any, other: Any) -> Any:
-        return pair(tensor, other) if isinstance(other, Tensor) else clamp(tensor, other)
+        # Complex numbers are refused under the name that was called.
+        pairs = isinstance(other, Tensor) or tensor.is_complex()
+        return pair(tensor, other) if pairs else clamp(tensor, other)
 
     return one

@@ -260,8 +260,8 @@ def mean(
     found = dtype or input.dtype
     if not found.is_floating_point and not found.is_complex:
         raise ValueError(
-            "masked.mean(): Could not infer output dtype: it must be either a floating point or complex "
-            f"dtype. Got: {found}"
+            "masked.mean(): Could not infer output dtype. Input dtype must be either a floating "
+            f"point or complex dtype. Got: {found}"
         )
     if _is_sparse(input, "mean"):
         return _sparse("mean", input, dim, keepdim, found, mask)

@@ -82,8 +82,10 @@ def test_ops(part):
                         assert isinstance(one, Wrapped)
                         assert_close(one.inner, other)
                 count += 1
-            except NotImplementedError as error:
-                if "no derivative is known" not in str(error):
+            except RuntimeError as error:  # eigenvectors' phases are left to chance
+                if not any(
+                    text in str(error) for text in ("no derivative is known", "ill-defined")
+                ):
                     found.append(f"{record.op} {sample}: {error}"[:300])
             except Exception as error:
                 found.append(f"{record.op} {sample}: {type(error).__name__} {error}"[:300])

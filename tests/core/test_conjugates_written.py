@@ -226,3 +226,34 @@ def test_compiled_programs_are_given_conjugates() -> None:
     x = numbers()
     expected = 2 * x + 2 * x.conj()
     assert tp.allclose(found(x, x.conj()), expected)
+
+
+USES = {
+    "conj": lambda x: x * x.conj(),
+    "mH": lambda x: x @ x.mH,
+    "adjoint": lambda x: x.adjoint() @ x,
+    "a view": lambda x: x[0] * x.conj()[1],
+    "twice": lambda x: (x.conj().mH * x).exp() * x.conj(),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_writes_to_data_are_not_counted_in_what_shows_it(use: str) -> None:
+    """Nor are they in the tensor, so that backward goes on: with the numbers written, as from the tensor."""
+    function: Any = USES[use]
+    x = numbers(2, 2).to(tp.complex128).requires_grad_()
+    y = numbers(2, 2).to(tp.complex128).requires_grad_()
+    conjugate, before = x.conj(), x._version
+    version = conjugate._version
+    result = function(x)
+    x.data.copy_(x.detach() * 2)
+    assert is_conjugate(x, conjugate)
+    assert (x._version, conjugate._version) == (before, version)
+    result.abs().sum().backward()
+    assert x.grad is not None
+    assert tp.autograd.gradcheck(function, (y,))
+    with tp.no_grad():
+        x.mul_(2)
+    assert is_conjugate(x, conjugate)
+    assert x._version > before
+    assert conjugate._version > version

@@ -1,6 +1,8 @@
 # ruff: noqa: E501
 """Errors of ops hold the phrase by which people search for torch's, and have its type: rows by family."""
 
+import math
+
 import pytest
 from test_error_wordings import error_of
 
@@ -34,7 +36,72 @@ def F(t):
     return t.nn.functional
 
 
+def masked(t):
+    return __import__(f"{t.__name__}.masked").masked
+
+
 ROWS = [
+    # --- reductions ---
+    *[
+        (f"range of [{low:g}, {high:g}] is not finite", lambda t, low=low, high=high: t.histc(t.ones(2), 4, low, high))
+        for low, high in ((0, math.inf), (-math.inf, 1), (0.5, math.inf), (1e20, math.inf))
+    ],
+    ("range of [1, inf] is not finite", lambda t: t.histc(t.tensor([1.0, math.inf]), 4)),
+    ("does not support complex inputs", lambda t: t.nansum(t.ones(2, dtype=t.complex64))),
+    *[
+        ("Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: ",
+         lambda t, dtype=dtype: masked(t).mean(t.ones(2, dtype=getattr(t, dtype))))
+        for dtype in ("bool", "uint8", "int16", "int64")
+    ],
+    ("\"trace\" not implemented for 'Bool'", lambda t: t.ones(2, 2, dtype=t.bool).trace()),
+    ("\"trace\" not implemented for 'Bool'", lambda t: t.trace(t.zeros(0, 2, dtype=t.bool))),
+    *[
+        (name, lambda t, name=name: getattr(t, name)(t.ones(2, 2), keepdim=True))
+        for name in ("median", "nanmedian", "max", "min")
+    ],
+    *[
+        ("There must be one `x` value for each sample point", lambda t, name=name: getattr(t, name)(t.ones(2, 3), t.ones(4)))
+        for name in ("trapezoid", "trapz", "cumulative_trapezoid")
+    ],
+    *[
+        ("Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
+         lambda t, name=name, shape=shape, target=target: getattr(F(t), name)(t.ones(shape), t.zeros(target, dtype=t.int64)))
+        for name in ("multi_margin_loss", "multilabel_margin_loss")
+        for shape in ((0,), (2, 0), (2, 2, 2))
+        for target in (shape, shape[:1], ())
+    ],
+    *[
+        ("quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got other",
+         lambda t, name=name: getattr(t, name)(t.ones(2), 0.5, interpolation="other"))
+        for name in ("quantile", "nanquantile")
+    ],
+    *[
+        ("Integral inputs not supported",
+         lambda t, given=given: F(t).kl_div(*[x.to(getattr(t, d)) for x, d in zip((t.ones(3), t.ones(3)), given, strict=True)], reduction="sum"))
+        for given in (("int64", "int64"), ("float32", "int32"), ("uint8", "float32"), ("bool", "bool"))
+    ],
+    *[
+        ('" not implemented for \'' + kind, lambda t, n=n, dtype=dtype: getattr(F(t), f"avg_pool{n}d")(t.ones([1, 1] + [4] * n).to(getattr(t, dtype)), 2))
+        for n in (1, 2, 3)
+        for dtype, kind in (("bool", "Bool"), ("uint8", "Byte"), ("int8", "Char"), ("int16", "Short"), ("int32", "Int"))
+    ],
+    *[
+        row
+        for name in ("trapezoid", "cumulative_trapezoid")
+        for row in (
+            ("Currently, we only support dx as a real number", lambda t, name=name: getattr(t, name)(t.ones(2, 3), dx=1j)),
+            ("received an invalid combination of arguments", lambda t, name=name: getattr(t, name)(t.ones(3), x=t.ones(3), dx=3)),
+        )
+    ],
+    # --- lists of tensors ---
+    *[
+        ("Tensor list must have same number of elements as scalar list.",
+         lambda t, name=name, given=given: getattr(t, f"_foreach_{name}")([t.ones(1)], given))
+        for name in ("add", "sub_", "mul", "div_", "pow", "maximum", "minimum_", "clamp_min", "clamp_max_")
+        for given in ([], [1.0, 2.0])
+    ],
+    ("Tensor list must have same number of elements as scalar list.",
+     lambda t: t._foreach_addcmul([t.ones(1)], [t.ones(1)], [t.ones(1)], [1, 2])),
     # --- elementwise ---
     ("heaviside is not yet implemented for tensors with different dtypes.", lambda t: t.heaviside(t.ones(2), double(t, 2))),
     ("heaviside is not yet implemented for complex tensors.", lambda t: t.heaviside(t.ones(2) * 1j, t.ones(2) * 1j)),

@@ -70,3 +70,48 @@ SIZES = {
 def test_sizes_are_whole(call, number):
     with pytest.raises(TypeError):
         call(number)
+
+
+#: Of one int, or of a size, for which torch takes no tensor of bool.
+NO_TRUTH = {
+    "zeros": lambda one: tp.zeros(one),
+    "zeros of several": lambda one: tp.zeros(2, one),
+    "zeros of a tuple": lambda one: tp.zeros((one, 2)),
+    "ones": lambda one: tp.ones(one),
+    "empty": lambda one: tp.empty(one),
+    "full": lambda one: tp.full((one,), 2.0),
+    "rand": lambda one: tp.rand(one),
+    "randint": lambda one: tp.randint(5, (one,)),
+    "new_zeros": lambda one: MATRIX.new_zeros(one),
+    "view": lambda one: MATRIX.view(one, 6),
+    "reshape": lambda one: MATRIX.reshape(one, 6),
+    "expand": lambda one: tp.ones(1).expand(one),
+    "broadcast_to": lambda one: tp.ones(1).broadcast_to((one,)),
+    "repeat": lambda one: MATRIX.repeat(one, 1),
+    "resize_": lambda one: tp.ones(2).resize_(one),
+    "as_strided": lambda one: tp.ones(2).as_strided((one,), (1,)),
+    "pad": lambda one: F.pad(MATRIX, (one, one)),
+    "eye": lambda one: tp.eye(one),
+    "linspace": lambda one: tp.linspace(0, 1, one),
+    "hann_window": lambda one: tp.hann_window(one),
+    "narrow": lambda one: MATRIX.narrow(0, 0, one),
+    "select": lambda one: MATRIX.select(0, one),
+    "transpose": lambda one: MATRIX.transpose(one, 0),
+    "unsqueeze": lambda one: MATRIX.unsqueeze(one),
+    "chunk": lambda one: MATRIX.chunk(one),
+    "topk": lambda one: MATRIX.topk(one),
+    "tril": lambda one: MATRIX.tril(one),
+    "softmax": lambda one: MATRIX.softmax(one),
+    "matrix_power": lambda one: tp.linalg.matrix_power(tp.eye(2), one),
+    "multinomial": lambda one: tp.multinomial(tp.ones(3), one),
+}
+
+
+@pytest.mark.parametrize("name", NO_TRUTH)
+def test_tensors_of_bool_are_no_ints(name):
+    one = tp.tensor(1)
+    for kind in ("new", "known"):  # a call alike may have been recorded
+        with pytest.raises(TypeError, match="int"):
+            NO_TRUTH[name](tp.tensor(True))
+        if kind == "new":
+            NO_TRUTH[name](one)

@@ -3,6 +3,7 @@
 import copy
 import pickle
 
+import numpy as np
 import pytest
 
 import tensorplug as tp
@@ -377,6 +378,44 @@ def test_spectral_norm_bounds_the_largest_singular_value():
     assert sorted(old.state_dict()) == ["bias", "weight"]
 
 
+@pytest.mark.parametrize("dtype", [tp.float64, tp.complex128], ids=str)
+@pytest.mark.parametrize("old", [True, False])
+@pytest.mark.parametrize("dim", [0, 1, -1, None])
+def test_weight_norm_is_by_real_norms(dtype, old, dim):
+    tp.manual_seed(0)
+    layer = nn.Linear(4, 3, dtype=dtype)
+    given = layer.weight.detach().clone()
+    (nn.utils.weight_norm if old else parametrizations.weight_norm)(layer, dim=dim)
+    assert (layer.weight - given).abs().max().item() < 1e-12
+    values = dict(layer.named_parameters())
+    names = (
+        ("weight_g", "weight_v")
+        if old
+        else ("parametrizations.weight.original0", "parametrizations.weight.original1")
+    )
+    length, direction = (values[name] for name in names)
+    kept = {0: (3, 1), 1: (1, 4)}.get(dim, ())
+    axis = None if dim in (-1, None) else 1 - dim
+    expected = np.linalg.norm(given.numpy(), axis=axis, keepdims=axis is not None)
+    assert length.dtype is tp.float64
+    assert tuple(length.shape) == kept
+    assert np.allclose(length.detach().numpy(), expected, rtol=1e-12)
+    layer(tp.ones(2, 4, dtype=dtype)).abs().sum().backward()
+    # The direction's own length does not count.
+    along = (direction.grad.conj() * direction.detach()).real.sum()
+    assert abs(along.item()) < 1e-10
+
+
+@pytest.mark.parametrize("dtype", [tp.float64, tp.complex128], ids=str)
+@pytest.mark.parametrize("old", [True, False])
+def test_spectral_norm_is_that_of_complex_weights(dtype, old):
+    tp.manual_seed(0)
+    normed = nn.utils.spectral_norm if old else parametrizations.spectral_norm
+    layer = normed(nn.Linear(6, 5, dtype=dtype), n_power_iterations=80)
+    layer(tp.ones(1, 6, dtype=dtype))
+    assert tp.linalg.svdvals(layer.weight.detach())[0].item() == pytest.approx(1.0, rel=1e-3)
+
+
 @pytest.mark.parametrize("map", ["matrix_exp", "cayley", "householder"])
 @pytest.mark.parametrize("size", [(4, 4), (5, 3), (3, 5)])
 @pytest.mark.parametrize("trivial", [True, False])
@@ -404,6 +443,33 @@ def test_orthogonal(compare, map, size, trivial):
     assert original.grad.flatten().tolist() == pytest.approx(
         expected.flatten().tolist(), rel=1e-8, abs=1e-10
     )
+
+
+@pytest.mark.parametrize("dtype", [tp.float64, tp.complex128], ids=str)
+@pytest.mark.parametrize("map", ["matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("size", [(4, 4), (5, 3), (3, 5)])
+@pytest.mark.parametrize("trivial", [True, False])
+def test_orthogonal_weight_is_that_of_qr(dtype, map, size, trivial):
+    """At first and after each assignment it is Q, where R's diagonal is positive."""
+    tp.manual_seed(0)
+    layer = nn.Linear(*size, dtype=dtype)
+    if map == "householder" and dtype.is_complex:
+        with pytest.raises(ValueError, match="does not support complex"):
+            parametrizations.orthogonal(layer, orthogonal_map=map, use_trivialization=trivial)
+        return
+    given = layer.weight.detach().clone()
+    parametrizations.orthogonal(layer, orthogonal_map=map, use_trivialization=trivial)
+    if not trivial and map != "householder":
+        with pytest.raises(NotImplementedError, match="not possible to assign"):
+            layer.weight = given
+        return
+    for matrix in (given, tp.randn_like(given)):
+        if matrix is not given:
+            layer.weight = matrix
+        wide = matrix.shape[0] < matrix.shape[1]
+        q, r = tp.linalg.qr(matrix.t() if wide else matrix)
+        q = q * r.diagonal().sgn()
+        assert (layer.weight - (q.t() if wide else q)).abs().max().item() < 1e-10
 
 
 def test_orthogonal_weight_can_be_assigned():

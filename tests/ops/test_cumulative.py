@@ -30,3 +30,16 @@ def test_errors_do_not_add_up(op: str, dtype: str) -> None:
 def test_sums_may_come_back_from_beyond_the_dtype() -> None:
     x = tp.tensor([3e38, 3e38, -3e38])
     assert tp.cumsum(x, 0).tolist() == [x[0].item(), float("inf"), x[0].item()]  # as torch's
+
+
+@pytest.mark.parametrize("dtype", [tp.complex64, tp.complex128], ids=str)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_logarithms_of_complex_sums_are_nan_from_the_first_nan_on(
+    place: int, dtype: tp.dtype
+) -> None:
+    for part in (complex(1, np.nan), complex(np.nan, 1), complex(np.inf, np.nan)):
+        values = [0.5 + 1j, 1 - 1j, -2 + 0j]
+        values[place] = part
+        found = tp.logcumsumexp(tp.tensor(values, dtype=dtype), 0)
+        for numbers in (found.real, found.imag):
+            assert numbers.isnan().tolist() == [i >= place for i in range(3)]

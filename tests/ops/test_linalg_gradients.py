@@ -155,3 +155,50 @@ def test_norm_at_zero() -> None:
     x = tp.zeros(3, requires_grad=True)
     linalg.vector_norm(x).backward()
     assert x.grad.tolist() == [0.0, 0.0, 0.0]
+
+
+#: Losses of vectors' phases, which are left to chance, and of what they leave as it is.
+PHASES: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "eigh": (lambda A: linalg.eigh(hermitian(A))[1].sum(), False),
+    "eigh, sizes": (lambda A: linalg.eigh(hermitian(A))[1].abs().sum(), True),
+    "eigh, values": (lambda A: linalg.eigh(hermitian(A))[0].sum(), True),
+    "eig": (lambda A: linalg.eig(A)[1].sum(), False),
+    "eig of real matrices": (lambda A: linalg.eig(A.real)[1].sum(), False),
+    "eig, sizes": (lambda A: linalg.eig(A)[1].abs().sum(), True),
+    "eig of real matrices, values": (lambda A: linalg.eig(A.real)[0].sum(), True),
+    "svd": (lambda A: sum(x.sum() for x in linalg.svd(A, full_matrices=False)), False),
+    "svd, left": (lambda A: linalg.svd(A)[0].sum(), False),
+    "svd, right": (lambda A: linalg.svd(A)[2].sum(), False),
+    "svd, sizes": (lambda A: linalg.svd(A)[0].abs().sum(), True),
+    "svd, product": (lambda A: tp.matmul(*linalg.svd(A)[::2]).sum(), True),
+}
+
+
+@pytest.mark.parametrize("batch", [(), (2,)], ids=str)
+@pytest.mark.parametrize("name", PHASES)
+def test_losses_that_depend_on_phases_are_refused(name: str, batch: tuple[int, ...]) -> None:
+    """Each time, also in second derivatives and in batches; real vectors have signs, of which all go."""
+    loss, known = PHASES[name]
+
+    def gradient(A: Any, **options: Any) -> Any:
+        return tp.autograd.grad(loss(A).abs().sum(), A, **options)[0]
+
+    A = matrix(*batch, 3, 3, dtype=tp.complex128)
+    ways: list[Callable[[], Any]] = [
+        lambda: gradient(A),
+        lambda: gradient(A),
+        lambda: gradient(A, create_graph=True),
+        lambda: tp.func.grad(lambda A: loss(A).abs().sum())(A.detach()),
+    ]
+    if not batch:
+        ways.append(lambda: tp.vmap(tp.func.grad(lambda A: loss(A).abs()))(A.detach()[None]))
+    for way in ways:
+        if known:
+            assert way().isfinite().all()
+        else:
+            with pytest.raises(
+                RuntimeError, match=r"up to multiplication by e\^\{i phi\}.*ill-defined"
+            ):
+                way()
+    if name.startswith(("eigh", "svd")):
+        assert gradient(matrix(*batch, 3, 3, dtype=tp.float64)).isfinite().all()

@@ -88,6 +88,24 @@ def test_counting(agree: Agree) -> None:
     agree(lambda m, x: m.histogram(x, 3, density=True), [[1.0, 2.0], [3.0, 4.0]])
     agree(lambda m, x, e: m.histogram(x, e), [1.0, 2.0, 0.5], [0.0, 1.0, 2.0])
     agree(lambda m, x: m.histogramdd(x, [2, 3]).hist, [[1.0, 2.0], [3.0, 4.0]])
+    for shape, bins in (
+        ((5, 0), []),
+        ((5, 0), 3),
+        ((2, 3, 0), []),
+        ((0, 0), []),
+        ((7, 0, 3), [1, 2, 3]),
+        ((0, 2), 2),
+    ):
+        for weighted in (False, True):
+            for density in (False, True):
+                agree(
+                    lambda m, x, s=shape, b=bins, w=weighted, d=density: (
+                        m.histogramdd(
+                            x.new_ones(s), b, weight=x.new_ones(s[:-1]) if w else None, density=d
+                        ).hist
+                    ),
+                    1.0,
+                )
 
 
 @pytest.mark.parametrize("way", ["linear", "lower", "higher", "midpoint", "nearest", "median"])

@@ -79,6 +79,29 @@ def test_airy_function_vanishes_at_large_arguments(dtype):
     assert tp.special.airy_ai(tp.tensor([300.0, 1e4, 1e10, 1e30], dtype=dtype)).tolist() == [0] * 4
 
 
+FAR = {  # Airy's function and its derivative, of mpmath with 60 digits
+    -2000000.0: (-0.012459271424776399, -11.819106110145047),
+    -10000000.0: (0.005418514944210602, -26.701707811976565),
+    -30000000.0: (0.004535600107988238, -33.560467803766045),
+    -100000000.0: (-0.005554128800056995, 9.912829519132075),
+}
+
+
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64], ids=str)
+def test_airy_function_goes_on_far_below_zero(dtype):
+    """What is known of it is the phase, to some units of its last place."""
+    x = tp.tensor(list(FAR), dtype=dtype, requires_grad=True)
+    values = tp.special.airy_ai(x)
+    values.sum().backward()
+    for at, value, slope in zip(FAR, values.tolist(), x.grad.tolist(), strict=True):
+        size = (-at) ** 0.25
+        unsure = 4 * 2.0**-52 * (-at) ** 1.5 + 1e-6
+        assert abs(value - FAR[at][0]) < unsure / size
+        assert abs(slope - FAR[at][1]) < unsure * size
+    beyond = tp.tensor([-1e15, -1e20, -1e30], dtype=dtype)
+    assert (tp.special.airy_ai(beyond).abs() * (-beyond) ** 0.25 < 0.6).all()
+
+
 @pytest.mark.parametrize("dtype", [tp.float32, tp.float64, tp.bfloat16], ids=str)
 def test_modified_bessel_functions_of_infinities(dtype):
     ends = tp.tensor([INFINITE, -INFINITE], dtype=dtype)

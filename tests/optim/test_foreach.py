@@ -82,5 +82,6 @@ def test_refused_complex_numbers_name_the_function(name):
     if base not in ("maximum", "minimum", "clamp_max", "clamp_min"):
         getattr(tp, PREFIX + name)(z, z)
         return
-    with pytest.raises(NotImplementedError, match=rf"^{base}\(\) is not implemented for dtype"):
-        getattr(tp, PREFIX + name)(z, z)
+    for other in (z, 1.0, [1.0]):
+        with pytest.raises(NotImplementedError, match=rf"^{base}\(\) is not implemented for dtype"):
+            getattr(tp, PREFIX + name)(z, other)

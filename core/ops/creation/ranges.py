@@ -24,6 +24,7 @@ from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...errors import warn
 from ...tensor.base import TensorBase
+from ...tensor.shapes import is_truth
 from ..rules import number
 from .creation import fill_new, made, options
 
@@ -248,7 +249,7 @@ def _check_inferred(start: Number, end: Number, dtype: DType, name: str) -> None
 
 
 def _spaced(start: Number, end: Number, steps: int, dtype: DType, device: Device, name: str) -> Any:
-    if isinstance(steps, bool) or not hasattr(steps, "__index__"):
+    if is_truth(steps) or not hasattr(steps, "__index__"):
         raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
     count = steps.__index__()
     if count < 0:
@@ -343,7 +344,7 @@ def eye(
     """
     columns = n if m is None else m
     for size, name in ((n, "n"), (columns, "m")):
-        if isinstance(size, (bool, float)) or not hasattr(size, "__index__"):
+        if is_truth(size) or isinstance(size, float) or not hasattr(size, "__index__"):
             raise TypeError(f"eye(): argument '{name}' must be int, not {type(size).__name__}")
         if size < 0:
             raise RuntimeError(f"eye(): {name} must be greater or equal to 0, got {size}")

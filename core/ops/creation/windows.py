@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import DType, float32, get_default_dtype
 from ...dispatch import op_registry
 from ...dispatch.op_registry import composite
+from ...tensor.shapes import is_truth
 from ..rules import cast
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def window(
 
 
 def _check_length(name: str, length: Any, dtype: DType | None) -> None:
-    if isinstance(length, bool) or not hasattr(length, "__index__"):
+    if is_truth(length) or not hasattr(length, "__index__"):
         raise TypeError(
             f"{name}(): argument 'window_length' (position 1) must be int, not "
             f"{type(length).__name__}"

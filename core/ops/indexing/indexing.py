@@ -12,7 +12,7 @@ from ...dispatch.execution import show
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...errors import warn
 from ...tensor.predicates import is_tensor
-from ...tensor.shapes import Shape, broadcast_shapes, normalize_dim
+from ...tensor.shapes import Shape, broadcast_shapes, is_truth, normalize_dim
 from ..copying import cast, to_device
 from ..rules import check_tensor
 
@@ -138,7 +138,7 @@ def select_position(shape: Shape, dim: int, index: int) -> tuple[int, int]:
 
 
 def _index(value: Any, op: str, name: str) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if is_truth(value) or not hasattr(value, "__index__"):
         raise TypeError(f"{op}(): {name} must be an int, not {type(value).__name__}")
     return operator.index(value)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import BOOL, INTEGER, int64, scalar_type
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_variants import exact_out, names_results
-from ...tensor.shapes import broadcast_shapes, normalize_dim
+from ...tensor.shapes import broadcast_shapes, is_truth, normalize_dim
 from ..arithmetic.pointwise import mul
 from ..matmul.contractions import multiply_chain
 from ..matmul.products import matmul
@@ -38,6 +38,11 @@ __all__ = ["cross", "det", "logdet", "matrix_exp", "matrix_power", "slogdet", "t
 def trace(input: Tensor) -> Tensor:
     """Return the sum of a matrix's diagonal; integers are summed in int64.
 
+    Raises
+    ------
+    NotImplementedError
+        For bool.
+
     Examples
     --------
     >>> import tensorplug as tp
@@ -48,6 +53,10 @@ def trace(input: Tensor) -> Tensor:
     if len(input._shape) != 2:
         raise RuntimeError(
             f"trace(): expected a matrix, but got tensor with dim {len(input._shape)}"
+        )
+    if input._key.dtype.category == BOOL:
+        raise NotImplementedError(
+            "trace(): \"trace\" not implemented for 'Bool'; convert the matrix to an integer dtype"
         )
     own: Any = input
     return own.diagonal().sum()
@@ -191,7 +200,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     """
     name = "linalg.matrix_power"
     check_tensor(input, name, "A")
-    if isinstance(n, bool) or not hasattr(n, "__index__"):
+    if is_truth(n) or not hasattr(n, "__index__"):
         raise TypeError(f"{name}: argument 'n' must be int, got {n!r} of type {type(n).__name__}")
     if len(input._shape) < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")

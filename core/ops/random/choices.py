@@ -13,7 +13,7 @@ from ...dispatch.op import Op
 from ...dispatch.op_registry import composite
 from ...dispatch.out_variants import exact_out
 from ...dispatch.state import dispatch_state
-from ...tensor.shapes import Shape
+from ...tensor.shapes import Shape, is_truth
 from ..comparison import is_within
 from ..rules import check_tensor
 from ..sorting.searching import searchsorted
@@ -153,7 +153,7 @@ def _check_weights(weights: Any, count: Any, replacement: bool) -> None:
         raise RuntimeError(
             f"multinomial(): prob_dist must be 1 or 2 dim, got {list(weights.shape)}"
         )
-    if isinstance(count, bool) or not hasattr(count, "__index__"):
+    if is_truth(count) or not hasattr(count, "__index__"):
         raise TypeError(
             f"multinomial(): argument 'num_samples' must be int, not {type(count).__name__}"
         )

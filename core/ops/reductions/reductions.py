@@ -110,7 +110,7 @@ def _canonical_nansum(
     check_tensor(input, "nansum")
     dims = normalize_dims(dim, len(input._shape), "nansum")
     if input.dtype.category == COMPLEX:
-        raise RuntimeError(f"nansum(): complex inputs are not supported, got {input.dtype}")
+        raise RuntimeError(f"nansum(): does not support complex inputs, got {input.dtype}")
     if input.dtype.category != FLOATING:
         return Delegated(sum(input, dim, keepdim, dtype=dtype))
     if dtype is not None:

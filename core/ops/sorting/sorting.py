@@ -247,6 +247,8 @@ def _canonical_median(name: str, input: Any, dim: int | None, keepdim: bool) -> 
         return input, dim, bool(keepdim)
     check_tensor(input, name)
     refuse_complex(input, name)
+    if keepdim:
+        raise TypeError(f"{name}(): keepdim needs a dim")
     if 0 in input._shape:
         if input.dtype.category != FLOATING:
             raise RuntimeError(f"{name}(): expected an element, got shape {list(input._shape)}")

@@ -105,7 +105,7 @@ def _finite_range(
         if values.numel():
             low, high = (bound.item() for bound in aminmax(values))
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"{name}(): range of [{low}, {high}] is not finite")
+        raise RuntimeError(f"{name}(): range of [{low:g}, {high:g}] is not finite")
     if low > high:
         raise RuntimeError(
             f"{name}(): max must be larger than min: min should not exceed max, but got min {low} max {high}"
@@ -152,6 +152,8 @@ def grid_counts(points: Tensor, edges: Sequence[Tensor], weight: Tensor | None =
     tensor([1., 1.])
     """
     shape = [edge._shape[0] - 1 for edge in edges]
+    if not shape:  # a point without coordinates is in no cell, as in torch
+        return _ZEROS.call(shape, dtype=points.dtype, device=points.device)
     cell: Any = 0
     inside: Any = True
     for column, edge, size in zip(points.unbind(1), edges, shape, strict=True):
@@ -362,7 +364,7 @@ def histogramdd(
         raise RuntimeError(
             f"histogramdd(): range needs two bounds for each of {size} dimensions, got {len(range)}"
         )
-    points = input.detach().reshape(-1, size)
+    points = input.detach().reshape(math.prod(input._shape[:-1]), size)
     limits: list[Any] = [(None, None)] * size
     if range is not None:
         limits = [tuple(range[2 * d : 2 * d + 2]) for d in builtins.range(size)]

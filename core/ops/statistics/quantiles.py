@@ -53,7 +53,7 @@ def _canonical(
     if interpolation not in _INTERPOLATIONS:
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
-            f"but got {interpolation!r}"
+            f"but got {interpolation}"
         )
     if 0 in input._shape:
         raise RuntimeError(

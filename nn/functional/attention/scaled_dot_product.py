@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import bfloat16, bool_, float16, float32
+from tensorplug.core.device.dtypes import FLOATING, bfloat16, bool_, float16, float32
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import ones, where
 
@@ -42,6 +42,10 @@ def _canonical_attention(
                 "Expected query, key, and value to have the same dtype, but got query.dtype: "
                 f"{query.dtype}, {name}.dtype: {x.dtype}"
             )
+    if query.dtype.category != FLOATING:
+        raise NotImplementedError(
+            f"scaled_dot_product_attention(): not implemented for {query.dtype}, of which there is no softmax"
+        )
     if attn_mask is not None and is_causal:
         raise RuntimeError(
             "scaled_dot_product_attention(): Explicit attn_mask should not be set when is_causal=True"

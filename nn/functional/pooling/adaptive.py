@@ -10,6 +10,7 @@ from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import FLOATING, int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite, composite_like
+from tensorplug.core.ops.reductions.reductions import refuse_complex
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.shapes import Shape, as_shape
@@ -119,6 +120,7 @@ def _max_rule(count: int, *, both: bool) -> Callable[..., Any]:
 
     def canonical(input: Any, output_size: Sizes, return_indices: bool = False) -> Any:
         x, added, wanted = _prepare(count, input, output_size, f"adaptive_max_pool{count}d")
+        refuse_complex(x, f"adaptive_max_pool{count}d")
         if added:
             results = _MAX_POOLS[count][both or return_indices](x, wanted)
             if isinstance(results, tuple):

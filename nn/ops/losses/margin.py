@@ -24,15 +24,16 @@ def _canonical_cosine_similarity(
     x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8
 ) -> tuple[Any, Any, int, float]:
     check_tensors("cosine_similarity", x1=x1, x2=x2)
-    if x1.dtype.category <= INTEGER < x2.dtype.category:
-        x1 = x1.to(x2.dtype)
-    elif x2.dtype.category <= INTEGER < x1.dtype.category:
-        x2 = x2.to(x1.dtype)
-    elif x1.dtype.category <= INTEGER:
+    both = x1.dtype.category <= INTEGER and x2.dtype.category <= INTEGER
+    if both or x1.dtype.is_complex or x2.dtype.is_complex:
         raise RuntimeError(
             "cosine_similarity(): expected common dtype to be floating point, yet common dtype is "
             f"{scalar_type(result_type(x1, x2))}"
         )
+    if x1.dtype.category <= INTEGER < x2.dtype.category:
+        x1 = x1.to(x2.dtype)
+    elif x2.dtype.category <= INTEGER < x1.dtype.category:
+        x2 = x2.to(x1.dtype)
     return x1, x2, dim, eps
 
 
@@ -273,7 +274,7 @@ def _canonical_multilabel_margin(input: Any, target: Any, reduction: str) -> tup
     # One score, with or without a dimension.
     if input.ndim < 2 and target.ndim < 2 and input.numel() == target.numel() == 1:
         return input, target.reshape(input.shape), reduction
-    if input.ndim > 2:
+    if input.ndim > 2 or 0 in input.shape[-1:]:
         raise RuntimeError(
             "multilabel_margin_loss(): Expected non-empty vector or matrix with optional 0-dim batch size, "
             f"but got: {list(input.shape)}"

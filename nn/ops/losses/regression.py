@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorplug.autograd import derivative, no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import finfo
+from tensorplug.core.device.dtypes import FLOATING, finfo
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.errors import warn
 from tensorplug.core.ops import broadcast_tensors, full_like, where, xlogy
@@ -67,6 +67,10 @@ def _check_huber(input: Any, target: Any, reduction: str, delta: float, weight: 
 
 def _check_kl_div(input: Any, target: Any, reduction: str, log_target: bool) -> None:
     check_tensors("kl_div", input=input, target=target)
+    if input.dtype.category < FLOATING or target.dtype.category < FLOATING:
+        raise RuntimeError(
+            f"kl_div(): Integral inputs not supported, got {input.dtype} and {target.dtype}"
+        )
 
 
 def _check_poisson(input: Any, *options: Any) -> None:
@@ -106,7 +110,17 @@ def _weighted_mean(losses: Any, weight: Any, reduction: str, name: str) -> Any:
     return reduced(weighted, reduction, name)
 
 
-@loss("input, target, reduction, weight", _checked("mse_loss"))
+def _check_mse(input: Any, target: Any, reduction: str, weight: Any) -> Any:
+    made = _broadcast(input, target, reduction, weight, name="mse_loss")
+    if input.dtype.is_complex or target.dtype.is_complex:
+        raise NotImplementedError(
+            "mse_loss(): not implemented for complex numbers, whose squares may be negative; take "
+            "mse_loss of the real and of the imaginary parts"
+        )
+    return made
+
+
+@loss("input, target, reduction, weight", _check_mse)
 def mse_loss(
     input: Tensor,
     target: Tensor,

@@ -26,9 +26,22 @@ def fit(input: Any, *numbers: Any) -> bool:
     return all([number.dtype is dtype for number in numbers])
 
 
+def check_real(name: str, input: Any) -> None:
+    """Raise NotImplementedError for complex numbers."""
+    if input._key.dtype.is_complex:
+        raise NotImplementedError(
+            f'{name}(): "{name}" not implemented for {scalar_type(input.dtype)!r}; normalize the real and '
+            "the imaginary part"
+        )
+
+
 def check_parameters(name: str, input: Any, *parameters: Any) -> None:
-    """Raise RuntimeError for parameters of other dtypes than kernels take beside the input."""
+    """Raise RuntimeError for parameters of other dtypes than kernels take beside the input.
+
+    Complex numbers are refused, as in torch: of their squares no variance is made.
+    """
     key = input._key
+    check_real(name, input)
     for parameter in parameters:
         if parameter is not None and parameter._key is not key:
             given = [value for value in parameters if value is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.plugin import KernelTable
+from tensorplug.plugin import DType, KernelTable
 
 from .. import special
 from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
@@ -35,12 +35,18 @@ def build(table: KernelTable) -> None:
     # Of double the errors of its powers would be larger than SciPy's.
     table.add("special_zeta", special.Function("zeta").of_two, dtypes=SINGLE_AND_DOUBLE[:1])
     functions = {name: special.Function(own).of_one for name, own in _BESSEL.items()}
+    # Of double SciPy has nan where the kernel below has an expansion.
+    of_double = {name: loop for name, loop in functions.items() if name != "airy_ai"}
     bessel_below = below("bessel")
 
-    @table.kernel(dtypes=SINGLE_AND_DOUBLE)
-    def bessel(input: Any, function: str) -> Any:
-        loop = functions.get(function)
-        return loops_or_below(input, function) if loop is None else loop(input)
+    def add_bessel(dtype: DType, functions: dict[str, Any]) -> None:
+        @table.kernel(dtypes=(dtype,))
+        def bessel(input: Any, function: str) -> Any:
+            loop = functions.get(function)
+            return loops_or_below(input, function) if loop is None else loop(input)
+
+    for dtype, known in zip(SINGLE_AND_DOUBLE, (functions, of_double), strict=True):
+        add_bessel(dtype, known)
 
     @table.kernel("bessel", dtypes=[dtype for dtype in FLOATS if dtype not in SINGLE_AND_DOUBLE])
     def loops_or_below(input: Any, function: str) -> Any:

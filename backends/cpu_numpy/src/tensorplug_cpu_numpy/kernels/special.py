@@ -59,8 +59,19 @@ _UNIVERSAL = {
 
 
 def _airy(input: Any, which: int) -> Any:
-    """Return Airy's function or its derivative; SciPy has nan where the argument is very large."""
-    return np.where(input > 200, input.dtype.type(0), special.airy(input)[which])
+    """Return Airy's function or its derivative; SciPy has nan where the argument is very large.
+
+    Below -1e6 it is the first term of the expansion for large arguments, DLMF 9.7.9 and 9.7.10: the second
+    one is below 1e-9 of it, and the phase is known no better from a double.
+    """
+    result = np.where(input > 200, input.dtype.type(0), special.airy(input)[which])
+    far = (input < -1e6) & np.isfinite(input)
+    if far.any():
+        size = -input[far].astype(np.float64)
+        phase = size * np.sqrt(size) * (2 / 3) + np.pi / 4
+        wave = -np.cos(phase) * size**0.25 if which else np.sin(phase) / size**0.25
+        result[far] = wave / np.sqrt(np.pi)
+    return result
 
 
 def _grown(function: Any, limit: Any) -> Any:
