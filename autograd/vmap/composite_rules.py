@@ -18,6 +18,7 @@ WholeRule: TypeAlias = Callable[[Op, tuple[Any, ...], VmapInfo], Any]
 
 _STACK = handle("stack")
 _CLONE = handle("clone")
+_EMPTY = handle("empty_strided")
 
 
 def _rewrap(op: Op, values: tuple[Any, ...]) -> Any:
@@ -131,4 +132,13 @@ def filled(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     if not isinstance(input, LogicalTensor):
         return NotImplemented
     made = _rewrap(op, (input.tensor[0] if info.batch_size else input.tensor.sum(0), *values[1:]))
-    return _CLONE.call(made.detach().expand((info.batch_size, *made._shape)))
+    made = made.detach()
+    whole = made.expand((info.batch_size, *made._shape))
+    if made.is_contiguous():
+        return _CLONE.call(whole)
+    strides = made.stride()
+    extent = 1 + sum([(n - 1) * step for n, step in zip(made._shape, strides, strict=True)])
+    key = made._key
+    return _EMPTY.call(whole._shape, (extent, *strides), dtype=key.dtype, device=key.device).copy_(
+        whole
+    )
