@@ -159,9 +159,10 @@ def _check_target(name: str, target: Any, level: BatchLevel | None) -> None:
     if level is not None and not (isinstance(target, BatchedTensor) and target.level is level):
         raise RuntimeError(
             f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in "
-            "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place "
-            "operators instead of inplace arithmetic; if `self` is made inside of vmap, make it batched, "
-            "for example with new_zeros() of a batched tensor."
+            "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
+            "over but `self` not being vmapped over in a vmap. Please try to use out-of-place operators "
+            "instead of inplace arithmetic; if `self` is made inside of vmap, make it batched, for example "
+            "with new_zeros() of a batched tensor."
         )
 
 
