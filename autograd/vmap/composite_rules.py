@@ -66,6 +66,11 @@ def whole_loop(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     return key(*columns) if hasattr(key, "_fields") else tuple(columns)
 
 
+def masked_scatter(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
+    """Write once per sample where each has a mask of its own, which may choose another number of elements."""
+    return whole_loop(op, values, info) if isinstance(values[1], LogicalTensor) else NotImplemented
+
+
 def random_loop(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     """Call a random composite once per sample: from the same place of the stream, or on along it."""
     check_randomness(info.randomness)

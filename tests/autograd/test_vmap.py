@@ -597,3 +597,41 @@ def test_backward_inside_is_refused_and_outside_works(name: str, call: str) -> N
     assert outside.grad is None
     (outside * 2).sum().backward()
     assert outside.grad.tolist() == [2.0] * 3
+
+
+_ROWS = tp.tensor([[1.0, 2.0, 3.0, 4.0], [8.0, 5.0, 7.0, 6.0], [3.0, 3.0, 9.0, 0.5]])
+#: What looks at values: calls of tensors of one sample each.
+_LOOKING = {
+    "histc": (lambda x: tp.histc(x, 3), (_ROWS,)),
+    "histc of a range": (lambda x: tp.histc(x, 3, 0, 5), (_ROWS,)),
+    "histogram": (lambda x: tp.histogram(x, 3).hist, (_ROWS,)),
+    "linspace from": (lambda a: tp.linspace(a, 3, 4), (_ROWS[:, 0],)),
+    "linspace to": (lambda b: tp.linspace(1, b, 4), (_ROWS[:, 0],)),
+    "logspace": (lambda a, b: tp.logspace(a, b, 3), (_ROWS[:, 0], _ROWS[:, 1])),
+    "masked_scatter": (lambda x, m: x.masked_scatter(m, x * 10), (_ROWS, _ROWS > 2.5)),
+    "masked_scatter_": (lambda x, m: (x * 1).masked_scatter_(m, x * 10), (_ROWS, _ROWS > 2.5)),
+    "nonzero_static": (lambda x: tp.nonzero_static(x > 2.5, size=3), (_ROWS,)),
+}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("name", _LOOKING)
+def test_ops_that_look_at_values_take_samples_one_by_one(name: str, nested: bool) -> None:
+    function, batches = _LOOKING[name]
+    expected = tp.stack([function(*sample) for sample in zip(*batches, strict=True)])
+    if nested:
+        found = tp.vmap(tp.vmap(function))(*[tp.stack([b, b]) for b in batches])
+        assert found.tolist() == [expected.tolist()] * 2
+    else:
+        assert tp.vmap(function)(*batches).tolist() == expected.tolist()
+
+
+def test_masked_scatter_of_samples_has_gradients() -> None:
+    x = _ROWS.clone().requires_grad_()
+    tp.vmap(lambda x, m: x.masked_scatter(m, x * 10))(x, _ROWS > 2.5).sum().backward()
+    rows = [tp.zeros(4, requires_grad=True).detach().requires_grad_() for _ in _ROWS]
+    for row, values in zip(rows, _ROWS, strict=True):
+        with tp.no_grad():
+            row.copy_(values)
+        row.masked_scatter(values > 2.5, row * 10).sum().backward()
+    assert x.grad.tolist() == [row.grad.tolist() for row in rows]
