@@ -134,7 +134,7 @@ def _inplace(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         _relayout(target, op.call(*args, **kwargs))
         return target
     _check_target(name, target, innermost((args, tuple(kwargs.values()))))
-    if op.inplace_body is not None:
+    if op.inplace_body is not None and not VMAP_RULES.ranked(op.name):
         written = op.inplace_body(*args, **kwargs)
         if written is not NotImplemented:
             return written
