@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from tensorplug.core.device import generator
 from tensorplug.core.dispatch.op_registry import Op, handle
+from tensorplug.core.ops.creation.creation import empty_strided
 
 from .batched_tensor import check_randomness
 from .primitive_rules import LogicalTensor, full, one_sample, padded, shape_of
@@ -18,7 +19,6 @@ WholeRule: TypeAlias = Callable[[Op, tuple[Any, ...], VmapInfo], Any]
 
 _STACK = handle("stack")
 _CLONE = handle("clone")
-_EMPTY = handle("empty_strided")
 
 
 def _rewrap(op: Op, values: tuple[Any, ...]) -> Any:
@@ -144,6 +144,6 @@ def filled(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     strides = made.stride()
     extent = 1 + sum([(n - 1) * step for n, step in zip(made._shape, strides, strict=True)])
     key = made._key
-    return _EMPTY.call(whole._shape, (extent, *strides), dtype=key.dtype, device=key.device).copy_(
-        whole
-    )
+    return empty_strided(
+        whole._shape, (extent, *strides), dtype=key.dtype, device=key.device
+    ).copy_(whole)
