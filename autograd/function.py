@@ -354,10 +354,26 @@ class Function:
         inputs = [arg for arg in args if isinstance(arg, TensorBase)]
         for position, out in enumerate(outputs):
             if any(out is arg for arg in inputs):
+                if cls.setup_context is not Function.setup_context:
+                    _check_not_saved(out, ctx)
                 outputs[position] = _returned(out, ctx)
         if recorded:
             _attach(cls, ctx, args, tracked, outputs)
         return outputs[0] if single else tuple(outputs)
+
+
+def _check_not_saved(given: Any, ctx: FunctionCtx) -> None:
+    """Refuse to save an input that is returned: setup_context cannot tell it from the output."""
+    saved = (*ctx._to_save, *ctx._for_forward)
+    apart = any(given is other for other in ctx._dirty) or (
+        requires_grad(given) and any(given is other for other in ctx._non_differentiable)
+    )
+    if not apart and any(given is other for other in saved):
+        raise RuntimeError(
+            "An input that has been returned as-is as output is being saved for backward. This is not "
+            "supported if you override setup_context. You should return and save a view of the input "
+            "instead, e.g. with x.view_as(x) or setup ctx inside the forward function itself."
+        )
 
 
 def _returned(given: Any, ctx: FunctionCtx) -> Any:

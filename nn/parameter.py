@@ -85,7 +85,11 @@ class Parameter(_Owned, metaclass=_OwnedType):
         """Make a parameter over the memory of `data`."""
         if _is_of_own_class(data):
             given: Any = data
-            made: Any = given.detach().requires_grad_(requires_grad)
+            made: Any = given.detach()
+            if given._batched:
+                made.wants_grad = requires_grad
+            else:
+                made.requires_grad_(requires_grad)
             if type(made) is not type(data):
                 raise RuntimeError(
                     f"Creating a Parameter from an instance of type {type(data).__name__} requires that "

@@ -133,12 +133,21 @@ def _start(pass_: BackwardPass, outputs: tuple[Any, ...], gradients: list[Any]) 
         pass_.run(roots)
 
 
+def _refuse_in_transforms() -> None:
+    if thread.transformed:
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use func.grad or "
+            "func.vjp instead, or call backward() outside of the function that is transformed."
+        )
+
+
 def backward_from(
     tensor: Any, gradient: Any, retain_graph: bool | None, create_graph: bool
 ) -> None:
     """Do what :func:`backward` does for one tensor and all leaves."""
     if dispatch_state.layers_active:
         layers.note_opaque("backward()")
+    _refuse_in_transforms()
     gradient = _root_gradient(tensor, gradient, 0, "backward()")
     pass_ = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph)
     _start(pass_, (tensor,), [gradient])
@@ -183,6 +192,7 @@ def backward(
     """
     if dispatch_state.layers_active:
         layers.note_opaque("backward()")
+    _refuse_in_transforms()
     outputs = _as_tuple(tensors, "tensors")
     if grad_variables is not None:
         if grad_tensors is not None:

@@ -23,4 +23,5 @@ VMAP_RULES = [
         "ones_like",
         "zeros_like",
     ),
+    shared_rule("whole_loop", "linspace", "logspace"),
 ]

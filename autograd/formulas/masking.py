@@ -11,6 +11,7 @@ from tensorplug.core.ops.masking import masked_select, where
 
 from ..engine.derivatives import derivative, on_tensors
 from ..forward.tangents import holomorphic, linear
+from ..vmap.vmap_rules import shared_rule
 from .shape import sum_to_shape
 
 
@@ -25,6 +26,11 @@ def _scattered(g: Any, mask: Any, source_shape: tuple[int, ...]) -> Any:
     taken = masked_select(g, mask)
     rest = math.prod(source_shape) - taken._shape[0]
     return cat([taken, zeros(g, (rest,))]).reshape(source_shape)
+
+
+VMAP_RULES = [
+    shared_rule("masked_scatter", "masked_scatter"),
+]
 
 
 DERIVATIVES = [

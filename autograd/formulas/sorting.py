@@ -36,4 +36,5 @@ DERIVATIVES = [
 
 VMAP_RULES = [
     shared_rule("along_second_argument", "argsort"),
+    shared_rule("whole_loop", "nonzero_static"),
 ]

@@ -10,6 +10,7 @@ from tensorplug.core.tensor.shapes import Shape
 
 from ..engine.derivatives import derivative
 from ..forward.tangents import tangent
+from ..vmap.vmap_rules import shared_rule
 from .reductions import unsqueezed
 
 
@@ -53,6 +54,11 @@ def _var_tangent(
 DERIVATIVES = [
     derivative("var", input=_var),
     derivative("std", input=_std),
+]
+
+
+VMAP_RULES = [
+    shared_rule("whole_loop", "histc", "histogram"),
 ]
 
 

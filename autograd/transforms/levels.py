@@ -25,6 +25,7 @@ from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.tensor import Tensor
 
+from ..grad_mode import enable_grad
 from ..graph import views
 
 BATCHED, DUAL = 1, 2
@@ -62,8 +63,8 @@ class Level:
         self.end()
 
 
-# The levels that a thread's ops meet, the outermost first.
-declare(batches=(), tangents=())
+# The levels that a thread's ops meet, the outermost first; whether the thread runs a transformed function.
+declare(batches=(), tangents=(), transformed=False)
 state = thread
 
 
@@ -92,11 +93,27 @@ def meeting(batches: tuple[Any, ...], tangents: tuple[Any, ...]) -> dict[str, An
     return {"batches": batches, "tangents": tangents, "stack": stack}
 
 
+class _Entered(ActiveLevels):
+    """Runs a function that is transformed by the innermost level."""
+
+    __slots__ = ()
+
+    def _changes(self) -> dict[str, Any]:
+        return {**super()._changes(), "transformed": True}
+
+
 def entered(level: Level, *, batch: bool) -> ActiveLevels:
     """Have ops meet one more level, the innermost of its kind, within a ``with`` block."""
     if batch:
-        return ActiveLevels((*state.batches, level), state.tangents)
-    return ActiveLevels(state.batches, (*state.tangents, level))
+        return _Entered((*state.batches, level), state.tangents)
+    return _Entered(state.batches, (*state.tangents, level))
+
+
+class differentiated(enable_grad):
+    """Records a function that is transformed by reverse mode."""
+
+    def _changes(self) -> dict[str, Any]:
+        return {**super()._changes(), "transformed": True}
 
 
 def enter(level: Level) -> None:

@@ -17,9 +17,8 @@ from tensorplug.core.tensor.tensor import Tensor
 
 from ..engine import backward
 from ..forward.forward_mode import ForwardLevel, set_tangent, tangent_at
-from ..grad_mode import enable_grad
 from ..vmap.batched_tensor import moved, ordinary
-from .levels import ActiveLevels, entered, state
+from .levels import ActiveLevels, differentiated, entered, state
 from .points import (
     Function,
     behind,
@@ -73,7 +72,7 @@ def grad_and_value(
         batches = state.batches
         outside = recording.enabled
         chosen, picked = picked_arguments(args, argnums)
-        with enable_grad():
+        with differentiated():
             leaves, spec = tree_flatten(picked)
             points = [point_of(leaf, batches) for leaf in leaves]
             inner = tree_unflatten([raised(point, batches) for point in points], spec)
@@ -210,7 +209,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     name = "vjp(f, *primals)"
     batches = state.batches
     outside = recording.enabled
-    with enable_grad():
+    with differentiated():
         leaves, spec = tree_flatten(primals)
         points = [point_of(leaf, batches) for leaf in leaves]
         output = func(*tree_unflatten([raised(point, batches) for point in points], spec))
@@ -377,7 +376,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """
     batches = state.batches
     outside = recording.enabled
-    with enable_grad():
+    with differentiated():
         leaves, spec = tree_flatten(primals)
         points = [point_of(leaf, batches) for leaf in leaves]
         output = func(*tree_unflatten([raised(point, batches) for point in points], spec))

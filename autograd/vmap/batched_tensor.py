@@ -107,13 +107,15 @@ class BatchedTensor(Tensor):
     value: Any
     bdim: int
     level: BatchLevel
+    #: Of a parameter that was made inside of vmap, where nothing but transforms differentiates.
+    wants_grad = False
 
     # --- reverse mode records the tensor behind ---
 
     @property
     def requires_grad(self) -> bool:
         """Whether operations on the tensor behind are recorded."""
-        return bool(self.value.requires_grad)
+        return bool(self.value.requires_grad or self.wants_grad)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:

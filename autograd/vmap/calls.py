@@ -133,7 +133,8 @@ def _inplace(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if op.layout:
         _relayout(target, op.call(*args, **kwargs))
         return target
-    if op.inplace_body is not None:
+    _check_target(name, target, innermost((args, tuple(kwargs.values()))))
+    if op.inplace_body is not None and not VMAP_RULES.ranked(op.name):
         written = op.inplace_body(*args, **kwargs)
         if written is not NotImplemented:
             return written
@@ -153,17 +154,22 @@ def _relayout(target: Any, shown: Any) -> None:
     target._array, target._shape = shown._array, shown._shape
 
 
+def _check_target(name: str, target: Any, level: BatchLevel | None) -> None:
+    """Refuse to write what each sample has of its own to a tensor that all samples share."""
+    if level is not None and not (isinstance(target, BatchedTensor) and target.level is level):
+        raise RuntimeError(
+            f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in "
+            "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
+            "over but `self` not being vmapped over in a vmap. Please try to use out-of-place operators "
+            "instead of inplace arithmetic; if `self` is made inside of vmap, make it batched, for example "
+            "with new_zeros() of a batched tensor."
+        )
+
+
 def _copy(target: Any, source: Any) -> None:
     level = innermost((target, source))
     assert level is not None
-    if not (isinstance(target, BatchedTensor) and target.level is level):
-        raise RuntimeError(
-            "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
-            "`other` in extra_args that has more elements than `self`. This happened due to `other` being "
-            "vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place "
-            "operators instead of inplace arithmetic; if `self` is made inside of vmap, make it batched, "
-            "for example with new_zeros() of a batched tensor."
-        )
+    _check_target("inplace arithmetic", target, level)
     shape = target._shape
     if isinstance(source, TensorBase) and len(source._shape) > len(shape):
         raise RuntimeError(

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from tensorplug.core.device import generator
 from tensorplug.core.dispatch.op_registry import Op, handle
+from tensorplug.core.ops.creation.creation import empty_strided
 
 from .batched_tensor import check_randomness
 from .primitive_rules import LogicalTensor, full, one_sample, padded, shape_of
@@ -63,6 +64,11 @@ def whole_loop(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     columns = [_STACK.call(list(column)) for column in zip(*rows, strict=True)]
     key = type(rows[0])
     return key(*columns) if hasattr(key, "_fields") else tuple(columns)
+
+
+def masked_scatter(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
+    """Write once per sample where each has a mask of its own, which may choose another number of elements."""
+    return whole_loop(op, values, info) if isinstance(values[1], LogicalTensor) else NotImplemented
 
 
 def random_loop(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
@@ -131,4 +137,13 @@ def filled(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     if not isinstance(input, LogicalTensor):
         return NotImplemented
     made = _rewrap(op, (input.tensor[0] if info.batch_size else input.tensor.sum(0), *values[1:]))
-    return _CLONE.call(made.detach().expand((info.batch_size, *made._shape)))
+    made = made.detach()
+    whole = made.expand((info.batch_size, *made._shape))
+    if made.is_contiguous():
+        return _CLONE.call(whole)
+    strides = made.stride()
+    extent = 1 + sum([(n - 1) * step for n, step in zip(made._shape, strides, strict=True)])
+    key = made._key
+    return empty_strided(
+        whole._shape, (extent, *strides), dtype=key.dtype, device=key.device
+    ).copy_(whole)

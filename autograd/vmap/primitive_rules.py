@@ -219,6 +219,13 @@ def expand(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
     return call_like(op, (tensor, (size, *shape)), spec, outputs=batched(spec, size))
 
 
+def _reach(shape: Shape, strides: Shape) -> int:
+    """Return how far behind the first element the last one lies; -1 if there is none."""
+    if 0 in shape:
+        return -1
+    return sum([(size - 1) * step for size, step in zip(shape, strides, strict=True)])
+
+
 def as_strided(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
     """Leave samples as far apart in memory as they are."""
     input, shape, strides, offset, _ = values
@@ -227,6 +234,16 @@ def as_strided(op: Op, spec: Spec, values: tuple[Any, ...], size: int) -> Any:
         # The samples share memory, but neither tangents nor gradients.
         return one_by_one(op, spec, values, size)
     layout = (tensor.stride(), tensor.storage_offset())
+    start = layout[1]
+    end = start + _reach(input.shape, layout[0][1:])
+    last = offset + _reach(shape, strides)
+    if last >= offset and not (start <= offset and last <= end):
+        raise RuntimeError(
+            f"result = tensor.as_strided({list(shape)}, {list(strides)}, {offset}) can access memory outside "
+            f"of `tensor`. `result` can access some memory in range [{offset}, {last}], but `tensor` can "
+            f"only access some memory in range [{start}, {end}]. This is not supported inside of vmap, "
+            "please try to rewrite the `as_strided` call as a sequence of view operations"
+        )
     arranged = (tensor, (size, *shape), (layout[0][0], *strides), offset, layout)
     return call_like(op, arranged, spec, outputs=batched(spec, size))
 

@@ -114,7 +114,7 @@ def _batch(
 ) -> tuple[int, list[Any], list[Any], Tree]:
     """Return the number of samples, the arguments' leaves, the dimension of each, and the structure."""
     call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
-    if not isinstance(in_dims, (int, tuple, list)) or isinstance(in_dims, bool):
+    if not isinstance(in_dims, (int, tuple)) or isinstance(in_dims, bool):
         raise ValueError(
             f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure "
             f"of inputs, got: {type(in_dims)}."
@@ -125,7 +125,7 @@ def _batch(
             "vmap over a function with no inputs. The latter is unsupported."
         )
     leaves, spec = tree_flatten(args)
-    dims = broadcast_prefix(tuple(in_dims) if isinstance(in_dims, list) else in_dims, spec)
+    dims = broadcast_prefix(in_dims, spec)
     if dims is None:
         raise ValueError(
             f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "

@@ -10,6 +10,7 @@ import numpy as np
 from ..device.device import Device
 from ..device.dtypes import BOOL, DType
 from ..device.meta import empty_meta
+from . import wrappers
 from .base import TRACKED
 from .host import NATIVE, Array, host_array, on_device, share_array
 from .shapes import contiguous_strides
@@ -118,6 +119,9 @@ def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     Tensors over the same memory refer to the same array, which a pickle holds once, so they share
     memory again when it is read.
     """
+    described = wrappers.description(tensor)
+    if described is not None:
+        return wrappers.rebuild_with_state, (described, tensor.__getstate__())
     metadata = _metadata(tensor)
     if tensor.is_meta:
         return _rebuild_meta, (tuple(tensor.shape), tensor.stride(), *metadata)
@@ -134,7 +138,7 @@ def reduce_elements(tensor: Tensor) -> tuple[Any, ...]:
     """
     from pickle import PickleBuffer
 
-    if tensor.is_meta:
+    if tensor.is_meta or wrappers.description(tensor) is not None:
         return reduce_tensor(tensor)
     array = host_array(tensor)
     if not array.flags.forc:  # gaps, or rows out of order

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..device.dtypes import bool_, int32, int64, uint8, uint64
 from ..device.scalars import fitting, loosely
-from ..dispatch import op_registry
+from ..dispatch import op_registry, overrides
+from ..dispatch.arguments import Foreign
 from ..dispatch.call_cache import CallCache, RowPlans, ViewPlan, store_plan
 from ..dispatch.execution import execute, show, verify
 from ..dispatch.keys import DispatchKey, dispatch_key
@@ -86,7 +87,10 @@ def get_item(input: Any, key: Any) -> Tensor:
                 return _gathered(input, index, index._shape + shape[1:])
             if beside and index._shape == shape:
                 return MASKED_SELECT.call(input, key)
-    result, indices = _parse(input, key)
+    try:
+        result, indices = _parse(input, key)
+    except Foreign as error:
+        return _handed_over("__getitem__", error, input, key)
     if indices:
         return INDEX.call(result, indices)
     # Never the tensor itself: a[...] can be written to without changing what `a` is.
@@ -283,6 +287,9 @@ def set_item(input: Any, key: Any, value: Any) -> None:
         If the value does not broadcast to what is indexed, or its dtype differs where index tensors are used.
     """
     if not isinstance(value, (TensorBase, bool, int, float, complex)):
+        if overrides.overrides(type(value)):
+            _handed_over("__setitem__", None, input, key, value)
+            return
         value = _number(value, input)
     if type(value) is complex:
         value = fitting(value, input._key.dtype)
@@ -305,7 +312,11 @@ def set_item(input: Any, key: Any, value: Any) -> None:
             return
     if key is False:
         return
-    target, indices = _parse(input, None if key is True else key)
+    try:
+        target, indices = _parse(input, None if key is True else key)
+    except Foreign as error:
+        _handed_over("__setitem__", error, input, key, value)
+        return
     if not indices:
         if isinstance(value, TensorBase):
             value = _strip(value, len(target._shape))
@@ -317,6 +328,16 @@ def set_item(input: Any, key: Any, value: Any) -> None:
         # One number at a mask fills it, whatever the number's dtype (torch makes it masked_fill_).
         value = cast(Any, value).to(target._key.device, target._key.dtype)
     inplace(INDEX_PUT, "index_put_", target, (indices, _fit(value, indices, target)), {})
+
+
+def _handed_over(name: str, error: Foreign | None, *args: Any) -> Any:
+    """Have an object that is no tensor index, or be assigned, by its ``__torch_function__``."""
+    found = overrides.relevant(args)
+    if not found:  # nobody is asked in this block
+        if error is None:
+            return _number(args[2], args[0])
+        raise IndexError(str(error))
+    return overrides.handle(getattr(overrides.tensor_class, name), found, args, {})
 
 
 def _is_mask(indices: list[Any]) -> bool:
@@ -385,10 +406,7 @@ def _parse(input: Any, key: Any) -> tuple[Any, list[Any]]:
         elif not isinstance(part, TensorBase):
             # As torch, for which a string is data of a new tensor.
             kind = TypeError if isinstance(part, str) else IndexError
-            raise kind(
-                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
-                f"indices (got {type(part).__name__})"
-            )
+            raise kind(_no_index(part))
         else:
             width = len(part._shape) if part._key.dtype in (bool_, uint8) else 1
             basic.extend([_ALL] * width)
@@ -402,6 +420,13 @@ def _parse(input: Any, key: Any) -> tuple[Any, list[Any]]:
         if found:
             input = show(BASIC_INDEX, input, (found,), sliced_shape(shape, found))
     return input, indices if advanced else []
+
+
+def _no_index(part: Any) -> str:
+    return (
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+        f"(got {type(part).__name__})"
+    )
 
 
 def _items(key: Any) -> tuple[Any, ...]:
@@ -450,6 +475,8 @@ def _part(item: Any, input: Any) -> Any:
                 f"{list(item.shape)} is no tensor of this library; from_dlpack() takes those of others"
             )
         return item.__index__()
+    if overrides.overrides(type(item)):
+        raise Foreign(_no_index(item))
     return item  # refused when its turn comes, as in torch
 
 

@@ -110,6 +110,53 @@ def make_wrapper(
     return overrides.note(tensor)
 
 
+def description(tensor: Any) -> tuple[Any, ...] | None:
+    """Return what :func:`rebuild` makes such a tensor of, without attributes; None for other tensors."""
+    if not (tensor._key.intercepts and overrides.dispatches(type(tensor))):
+        return None
+    place = tensor._array
+    return (
+        type(tensor),
+        tensor._key.dtype,
+        tuple(tensor._shape),
+        place.strides,
+        place.offset,
+        strided,
+        tensor._key.device,
+        tensor.requires_grad,
+    )
+
+
+def rebuild(
+    cls: Any,
+    dtype: DType,
+    size: Any,
+    stride: Any,
+    storage_offset: int,
+    layout: layout,
+    device: Device,
+    requires_grad: bool,
+) -> Any:
+    """Return a tensor without memory of its own, as it was described in a pickle or a file."""
+    return make_wrapper(
+        cls,
+        size,
+        stride,
+        storage_offset,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
+
+
+def rebuild_with_state(described: tuple[Any, ...], state: Any) -> Any:
+    """Return such a tensor with its attributes."""
+    tensor = rebuild(*described)
+    tensor.__setstate__(state)
+    return tensor
+
+
 def detach(self: Any) -> Any:
     """Return a tensor over the same memory that requires no grad; without memory, as its class has it."""
     if not self._key.intercepts:

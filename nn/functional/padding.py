@@ -71,7 +71,8 @@ def _canonical_pad(
                     f"pad(): the padded size of dimension {dim} is not positive: Negative padding value is "
                     "resulting in an empty dimension"
                 )
-            if max(before, after) > 0 and shape[dim] + min(before, 0) + min(after, 0) <= 0:
+            left = shape[dim] + min(before, 0) + min(after, 0)
+            if mode == "circular" and max(before, after) > 0 and left <= 0:
                 raise RuntimeError(
                     f"pad(): of dimension {dim}, of size {shape[dim]}, ({before}, {after}) leaves nothing "
                     "to repeat"

@@ -539,3 +539,32 @@ def test_gradients_of_tensors_that_ask_for_none_are_left_out() -> None:
     x = leaf(1.0)
     Product.apply(x, tp.full((1,), 2.0, dtype=tp.float64)).sum().backward()
     assert x.grad.tolist() == [2.0]
+
+
+@pytest.mark.parametrize("written", [False, True])
+@pytest.mark.parametrize("kept", ["input", "output", "view", "nothing"])
+@pytest.mark.parametrize("save", ["save_for_backward", "save_for_forward"])
+def test_an_input_returned_as_it_is_cannot_be_saved(save: str, kept: str, written: bool) -> None:
+    class Same(tp.autograd.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            if written:
+                ctx.mark_dirty(inputs[0])
+            held = {"input": inputs[0], "output": output, "view": output.view_as(output)}
+            getattr(ctx, save)(*([] if kept == "nothing" else [held[kept]]))
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    for requires_grad in (True, False):
+        x = tp.ones(2, requires_grad=requires_grad).clone()
+        if kept in ("input", "output") and not written:
+            with pytest.raises(RuntimeError, match="An input that has been returned as-is"):
+                Same.apply(x)
+        else:
+            assert Same.apply(x).tolist() == [1.0, 1.0]

@@ -37,6 +37,7 @@ def test_as_torch(theirs, name, is_leaf):
     assert spec.num_leaves == their_spec.num_leaves
     assert spec.num_nodes == their_spec.num_nodes
     assert spec.is_leaf() == their_spec.is_leaf() == ours.tree_is_leaf(tree, is_leaf)
+    assert ours.arg_tree_leaves(tree, 0, x=tree) == theirs.arg_tree_leaves(tree, 0, x=tree)
     rebuilt = ours.tree_unflatten(leaves, spec)
     assert rebuilt == tree
     assert type(rebuilt) is type(tree)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import tensorplug as tp
@@ -506,3 +508,130 @@ def test_one_sample_has_no_memory_of_its_own(name, nested):
     with pytest.raises(RuntimeError, match="vmap: "):
         tp.vmap(tp.vmap(function) if nested else function)(x)
     assert x.shape == (2, 4, 3)
+
+
+@pytest.mark.parametrize("in_dims", [[0, 0], [0, None], {0}, "0", 0.0])
+def test_in_dims_of_another_type_are_refused(in_dims: Any) -> None:
+    with pytest.raises(ValueError, match="expected `in_dims` to be int or a"):
+        tp.vmap(tp.mul, in_dims)(tp.ones(2, 3), tp.ones(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "offset"),
+    [((4,), (1,), None), ((2,), (3,), None), ((2,), (1,), 2), ((1,), (1,), 3), ((2, 2), (1, 2), 0)],
+)
+def test_as_strided_does_not_reach_into_other_samples(size: Any, stride: Any, offset: Any) -> None:
+    batch = tp.arange(12.0).view(4, 3)[:2]  # there is memory behind the last sample, too
+    with pytest.raises(RuntimeError, match="can access memory outside of `tensor`"):
+        tp.vmap(lambda x: x.as_strided(size, stride, offset))(batch)
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "offset"),
+    [((3,), (1,), None), ((2, 2), (1, 1), 0), ((0,), (1,), 9), ((2,), (0,), 2)],
+)
+def test_as_strided_shows_each_sample(size: Any, stride: Any, offset: Any) -> None:
+    batch = tp.arange(12.0).view(4, 3)[:2]
+    shown = tp.vmap(lambda x: x.as_strided(size, stride, offset))(batch)
+    rows = [tp.arange(3.0 * n, 3.0 * n + 3).as_strided(size, stride, offset) for n in range(2)]
+    assert shown.tolist() == tp.stack(rows).tolist()
+
+
+@pytest.mark.parametrize(
+    ("make", "strides"),
+    [
+        (lambda x: x.new_empty_strided((2, 3), (5, 2)), (10, 5, 2)),
+        (lambda x: x.new_empty_strided((2, 3), (3, 1)), (6, 3, 1)),
+        (lambda x: tp.zeros_like(x.t()), (12, 1, 4)),
+        (lambda x: tp.empty_like(x.t()), (12, 1, 4)),
+        (lambda x: tp.full_like(x.t(), 2), (12, 1, 4)),
+        (lambda x: x.new_ones(2, 3), (6, 3, 1)),
+    ],
+)
+def test_what_is_made_like_a_batch_has_the_strides_of_a_sample(make: Any, strides: Any) -> None:
+    assert tp.vmap(make)(tp.zeros(2, 3, 4)).stride() == strides
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_parameters_are_made_inside(requires_grad: bool) -> None:
+    seen = []
+
+    def function(x: Any) -> Any:
+        parameter = tp.nn.Parameter(x, requires_grad)
+        seen.append((isinstance(parameter, tp.nn.Parameter), parameter.requires_grad))
+        module = tp.nn.Module()
+        module.weight = parameter
+        assert [name for name, _ in module.named_parameters()] == ["weight"]
+        return parameter * 2
+
+    batch = tp.arange(6.0).view(2, 3)
+    result = tp.vmap(function)(batch)
+    assert result.tolist() == (batch * 2).tolist()
+    assert not result.requires_grad
+    assert seen == [(True, requires_grad)]
+
+
+_TRANSFORMED = {
+    "grad": lambda f, x: tp.func.grad(f)(x),
+    "grad_and_value": lambda f, x: tp.func.grad_and_value(f)(x),
+    "vjp": lambda f, x: tp.func.vjp(f, x),
+    "jvp": lambda f, x: tp.func.jvp(f, (x,), (x,)),
+    "jacrev": lambda f, x: tp.func.jacrev(f)(x),
+    "linearize": lambda f, x: tp.func.linearize(f, x),
+    "vmap": lambda f, x: tp.vmap(f)(x),
+}
+
+
+@pytest.mark.parametrize("call", ["method", "function"])
+@pytest.mark.parametrize("name", _TRANSFORMED)
+def test_backward_inside_is_refused_and_outside_works(name: str, call: str) -> None:
+    outside = tp.ones(3, requires_grad=True)
+
+    def function(x: Any) -> Any:
+        loss = (outside * 2).sum()
+        loss.backward() if call == "method" else tp.autograd.backward(loss)
+        return (x * x).sum()
+
+    with pytest.raises(RuntimeError, match=r"backward\(\) called inside a functorch transform"):
+        _TRANSFORMED[name](function, tp.ones(3))
+    assert outside.grad is None
+    (outside * 2).sum().backward()
+    assert outside.grad.tolist() == [2.0] * 3
+
+
+_ROWS = tp.tensor([[1.0, 2.0, 3.0, 4.0], [8.0, 5.0, 7.0, 6.0], [3.0, 3.0, 9.0, 0.5]])
+#: What looks at values: calls of tensors of one sample each.
+_LOOKING = {
+    "histc": (lambda x: tp.histc(x, 3), (_ROWS,)),
+    "histc of a range": (lambda x: tp.histc(x, 3, 0, 5), (_ROWS,)),
+    "histogram": (lambda x: tp.histogram(x, 3).hist, (_ROWS,)),
+    "linspace from": (lambda a: tp.linspace(a, 3, 4), (_ROWS[:, 0],)),
+    "linspace to": (lambda b: tp.linspace(1, b, 4), (_ROWS[:, 0],)),
+    "logspace": (lambda a, b: tp.logspace(a, b, 3), (_ROWS[:, 0], _ROWS[:, 1])),
+    "masked_scatter": (lambda x, m: x.masked_scatter(m, x * 10), (_ROWS, _ROWS > 2.5)),
+    "masked_scatter_": (lambda x, m: (x * 1).masked_scatter_(m, x * 10), (_ROWS, _ROWS > 2.5)),
+    "nonzero_static": (lambda x: tp.nonzero_static(x > 2.5, size=3), (_ROWS,)),
+}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("name", _LOOKING)
+def test_ops_that_look_at_values_take_samples_one_by_one(name: str, nested: bool) -> None:
+    function, batches = _LOOKING[name]
+    expected = tp.stack([function(*sample) for sample in zip(*batches, strict=True)])
+    if nested:
+        found = tp.vmap(tp.vmap(function))(*[tp.stack([b, b]) for b in batches])
+        assert found.tolist() == [expected.tolist()] * 2
+    else:
+        assert tp.vmap(function)(*batches).tolist() == expected.tolist()
+
+
+def test_masked_scatter_of_samples_has_gradients() -> None:
+    x = _ROWS.clone().requires_grad_()
+    tp.vmap(lambda x, m: x.masked_scatter(m, x * 10))(x, _ROWS > 2.5).sum().backward()
+    rows = [tp.zeros(4, requires_grad=True).detach().requires_grad_() for _ in _ROWS]
+    for row, values in zip(rows, _ROWS, strict=True):
+        with tp.no_grad():
+            row.copy_(values)
+        row.masked_scatter(values > 2.5, row * 10).sum().backward()
+    assert x.grad.tolist() == [row.grad.tolist() for row in rows]

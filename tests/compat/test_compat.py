@@ -313,3 +313,39 @@ def test_settings_are_patched_and_set_back(tmp_path):
         assert torch.nn.functional.relu(torch.tensor(-1.0)) == 0
         """,
     )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "forward", "forward_pre", "backward", "backward_pre", "buffer_registration",
+        "module_registration", "parameter_registration",
+    ],
+)  # fmt: skip
+def test_hooks_of_all_modules_are_reached(tmp_path, kind):
+    register = {"backward": "full_backward", "backward_pre": "full_backward_pre"}.get(kind, kind)
+    out = run(
+        tmp_path,
+        f"""
+        import torch
+        from torch.nn.modules import module
+        from torch.nn.modules.module import _global_{kind}_hooks as hooks
+
+        called = []
+
+        def call():
+            model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+            model(torch.ones(3, 2, requires_grad=True)).sum().backward()
+            number = len(called)
+            called.clear()
+            return number > 0
+
+        handle = module.register_module_{register}_hook(lambda *args: called.append(1))
+        print(handle.id in hooks, call(), end=" ")
+        hooks.clear()
+        print(call(), end=" ")
+        hooks[-1] = lambda *args: called.append(1)
+        print(module._global_{kind}_hooks is hooks, call())
+        """,
+    )
+    assert out.split() == ["True", "True", "False", "True", "True"]

@@ -844,3 +844,51 @@ def test_modes_meet_grad():
     assert func is tp.autograd.grad
     assert args == ((y,), (x,))
     assert kwargs["allow_unused"] is True
+
+
+class Elsewhere:
+    """No tensor; notes the calls that are handed to it."""
+
+    def __init__(self, answer="made"):
+        self.calls, self.answer = [], answer
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.calls.append((func.__name__, types))
+        return self.answer
+
+
+_PLACES = {
+    "alone": lambda i: i,
+    "in front": lambda i: (i, 0),
+    "behind": lambda i: (0, i),
+    "beside a slice": lambda i: (slice(1), i),
+    "beside an index": lambda i: (tp.tensor([0, 1]), i),
+}
+
+
+@pytest.mark.parametrize("place", _PLACES)
+def test_what_is_no_tensor_indexes(place):
+    x = tp.zeros(2, 3)
+    other = Elsewhere()
+    key = _PLACES[place](other)
+    assert x[key] == "made"
+    x[key] = 1.0
+    x[key] = tp.ones(1)
+    assert other.calls == [(name, (Elsewhere,)) for name in ("__getitem__", *["__setitem__"] * 2)]
+    assert not x.any()
+    with tp.overrides.DisableTorchFunction(), pytest.raises(IndexError, match="got Elsewhere"):
+        x[key]
+    other.answer = NotImplemented
+    with pytest.raises(TypeError, match=r"Multiple dispatch failed for '__getitem__'"):
+        x[key]
+
+
+@pytest.mark.parametrize("key", [0, (0, 1), slice(1), [0, 1], tp.tensor([True, False]), ...])
+def test_what_is_no_tensor_is_assigned(key):
+    x = tp.zeros(2, 3)
+    other = Elsewhere()
+    x[key] = other
+    assert other.calls == [("__setitem__", (Elsewhere,))]
+    assert not x.any()
+    with tp.overrides.DisableTorchFunction(), pytest.raises(TypeError, match="can't assign a"):
+        x[key] = other

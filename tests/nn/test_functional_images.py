@@ -227,3 +227,22 @@ def test_bytes_are_resampled_as_torch_does(mode, antialias, size):
     options = {"size": size, "mode": mode, "antialias": antialias}
     expected = torch.nn.functional.interpolate(x, **options)
     assert F.interpolate(tp.tensor(x.numpy()), **options).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("mode", ["replicate", "reflect"])
+@pytest.mark.parametrize("before", range(-5, 6))
+@pytest.mark.parametrize("after", range(-5, 6))
+def test_ends_may_take_away_all_that_there_is(before, after, mode):
+    torch = pytest.importorskip("torch", reason="torch has the answers")
+    values = [[[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]]
+    try:
+        expected = torch.nn.functional.pad(torch.tensor(values), (before, after), mode)
+    except RuntimeError:
+        with pytest.raises(RuntimeError):
+            tp.nn.functional.pad(tp.tensor(values), (before, after), mode)
+        return
+    x = tp.tensor(values, requires_grad=True)
+    found = tp.nn.functional.pad(x, (before, after), mode)
+    assert found.tolist() == expected.tolist()
+    found.sum().backward()
+    assert x.grad.sum().item() == found.numel()

@@ -247,3 +247,32 @@ def test_any_key(case):
         results.append((part, x))
     for ours, theirs in zip(*results, strict=True):
         compare(ours, theirs)
+
+
+LAYOUTS = {
+    "rows": lambda x: x,
+    "columns": lambda x: x.mT.contiguous().mT,
+    "batch last": lambda x: x.movedim(0, -1).contiguous().movedim(-1, 0),
+    "expanded": lambda x: x[:1].expand(x.shape),
+    "every other": lambda x: tp.stack([x, x * 0], -1)[..., 0],
+}
+
+
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64, tp.bfloat16, tp.int64])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_reductions_into_positions_do_not_depend_on_the_layout(layout, reduce, include_self, dtype):
+    x = (tp.arange(50).reshape(2, 5, 5) % 7 + 1).to(dtype)
+    src = LAYOUTS[layout]((tp.arange(100).reshape(2, 5, 10) % 5 + 1).to(dtype))
+    dense = src.clone(memory_format=tp.contiguous_format)
+    position = tp.arange(10) % 4
+    for dim in (1, 2):
+        shown, given = (src, dense) if dim == 2 else (src.mT, dense.mT.contiguous())
+        index = position.reshape((10, 1) if dim == 1 else (10,)).expand(given.shape)
+        found = x.scatter_reduce(dim, index, shown, reduce, include_self=include_self)
+        expected = x.scatter_reduce(dim, index, given, reduce, include_self=include_self)
+        assert found.tolist() == expected.tolist()
+        if reduce != "sum":
+            found = x.index_reduce(dim, position, shown, reduce, include_self=include_self)
+            assert found.tolist() == expected.tolist()

@@ -241,3 +241,71 @@ def test_views_share_memory_again_whatever_dtype_made_it(dtype, shown, stored):
     found["odd"].zero_()
     assert found["whole"][1] == 0
     assert found["whole"].data_ptr() + whole.element_size() == found["odd"].data_ptr()
+
+
+class Doubled(tp.Tensor):
+    """A tensor without memory of its own: twice another one."""
+
+    @staticmethod
+    def __new__(cls, inner, requires_grad=False):
+        return tp.Tensor._make_wrapper_subclass(
+            cls, inner.shape, inner.stride(), inner.storage_offset(), dtype=inner.dtype,
+            device=inner.device, requires_grad=requires_grad,
+        )  # fmt: skip
+
+    def __init__(self, inner, requires_grad=False):
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        if func is tp.ops.aten.detach.default:
+            return cls(args[0].inner)
+        return func(*[a.inner * 2 if isinstance(a, cls) else a for a in args], **(kwargs or {}))
+
+
+def trusted(file):
+    with tp.serialization.safe_globals([Doubled]):
+        return tp.load(file)
+
+
+WAYS = {
+    "pickle": lambda obj: pickle.loads(pickle.dumps(obj)),
+    "to a process": lambda obj: pickle.loads(bytes(ForkingPickler.dumps(obj))),
+    "zip": lambda obj: trusted(written(obj, True)),
+    "legacy": lambda obj: trusted(written(obj, False)),
+    "copy": copy.copy,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", [tp.float32, tp.int64, tp.bool])
+@pytest.mark.parametrize(
+    "view", [lambda x: x, lambda x: x.t(), lambda x: x[1:, 1:], lambda x: x[0, 0], lambda x: x[:0]]
+)
+def test_tensors_without_memory_of_their_own_are_kept(view, dtype, way):
+    tensor = Doubled(view(tp.arange(6).view(2, 3).to(dtype)), dtype.is_floating_point)
+    tensor.unit = "m"
+    read = WAYS[way](tensor)
+    assert type(read) is Doubled
+    assert read.unit == "m"
+    for name in ("shape", "dtype", "device", "requires_grad"):
+        assert getattr(read, name) == getattr(tensor, name)
+    assert (read.stride(), read.storage_offset()) == (tensor.stride(), tensor.storage_offset())
+    assert read.inner.tolist() == tensor.inner.tolist()
+    assert (read + 1).tolist() == (tensor + 1).tolist()
+
+
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_a_parameter_without_memory_of_its_own_is_kept(requires_grad):
+    module = tp.nn.Module()
+    module.weight = tp.nn.Parameter(Doubled(tp.ones(2)), requires_grad)
+    read = trusted(written({"weight": module.weight}, True))["weight"]
+    assert isinstance(read, tp.nn.Parameter)
+    assert type(read) is Doubled
+    assert read.requires_grad is requires_grad
+    assert read.inner.tolist() == [1.0, 1.0]
+
+
+def test_a_class_without_memory_has_to_be_trusted():
+    with pytest.raises(pickle.UnpicklingError, match="Doubled"):
+        tp.load(written(Doubled(tp.ones(2)), True))

@@ -84,7 +84,8 @@ def strided_shape(size: Any, stride: Any) -> tuple[Shape, Shape]:
     shape, strides = as_shape((size,), "as_strided"), as_shape((stride,), "as_strided")
     if len(shape) != len(strides):
         raise RuntimeError(
-            f"as_strided(): mismatch in length of strides and shape: {list(strides)} and {list(shape)}"
+            f"as_strided(): mismatch in length of strides and shape: size and stride must have the same "
+            f"length, got size {list(shape)} and stride {list(strides)}"
         )
     if min(strides, default=0) < 0:
         raise RuntimeError(

@@ -26,6 +26,7 @@ from tensorplug.distributions.utils import standard_normal
 from tensorplug.futures import Future
 from tensorplug.masked import reduction_identity
 from tensorplug.nn import Module, grad, init, parameter
+from tensorplug.nn.hooks import global_hooks
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
 from tensorplug.nn.utils.stateless import functional_call
@@ -315,6 +316,15 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.nn.modules.instancenorm": {"_InstanceNorm": batchnorm._InstanceNorm},
     "torch.nn.modules.module": {
         "_EXTRA_STATE_KEY_SUFFIX": "_extra_state", "_IncompatibleKeys": IncompatibleKeys,
+        "_global_backward_hooks": global_hooks.backward,
+        "_global_backward_pre_hooks": global_hooks.backward_pre,
+        "_global_buffer_registration_hooks": global_hooks.buffer_registration,
+        "_global_forward_hooks": global_hooks.forward,
+        "_global_forward_hooks_always_called": global_hooks.forward_always,
+        "_global_forward_hooks_with_kwargs": global_hooks.forward_with_kwargs,
+        "_global_forward_pre_hooks": global_hooks.forward_pre,
+        "_global_module_registration_hooks": global_hooks.module_registration,
+        "_global_parameter_registration_hooks": global_hooks.parameter_registration,
     },
     "torch.nn.modules.transformer": {"_get_activation_fn": transformer._function},
     "torch.nn.modules.utils": {

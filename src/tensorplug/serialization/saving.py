@@ -12,7 +12,7 @@ from typing import Any
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType
 from tensorplug.core.device.generator import Generator
-from tensorplug.core.tensor import host_memory
+from tensorplug.core.tensor import host_memory, wrappers
 from tensorplug.core.tensor.layout import layout, strided
 from tensorplug.core.tensor.shapes import Size
 from tensorplug.core.tensor.storages import TypedStorage, UntypedStorage
@@ -32,6 +32,7 @@ from .names import (
     REBUILD_SPARSE,
     REBUILD_TENSOR,
     REBUILD_WITH_ATTRIBUTES,
+    REBUILD_WRAPPER,
     SIZE,
     STORAGE_OF,
     TENSOR,
@@ -196,6 +197,9 @@ class _Pickler(pickle._Pickler):
         """Return the function, by name, that makes a tensor again, and its arguments."""
         if tensor.layout is not strided:
             return REBUILD_SPARSE, (tensor.layout, tensor.detach()._saved())
+        described = wrappers.description(tensor)
+        if described is not None:
+            return REBUILD_WRAPPER, described
         shape = tuple(tensor.shape)
         if tensor.is_meta:
             return REBUILD_META, (tensor.dtype, shape, tensor.stride(), tensor.requires_grad)

@@ -21,7 +21,7 @@ from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import ALL_DTYPES, STORED, DType
 from tensorplug.core.ops.creation.creation import empty_strided
-from tensorplug.core.tensor import creation
+from tensorplug.core.tensor import creation, wrappers
 from tensorplug.core.tensor.layout import strided
 from tensorplug.core.tensor.shapes import Size
 from tensorplug.core.tensor.tensor import own_slots
@@ -116,6 +116,24 @@ def _rebuild_meta(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Any
     return tensor.requires_grad_() if requires_grad is True else tensor
 
 
+def _rebuild_wrapper(
+    cls: Any,
+    dtype: Any,
+    size: Any,
+    stride: Any,
+    offset: Any,
+    layout: Any,
+    device: Any,
+    requires_grad: Any,
+) -> Any:
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise ValueError("a tensor of an unknown class")
+    if not (isinstance(dtype, DType) and isinstance(device, Device)):
+        raise ValueError("a tensor without a dtype and a device")
+    size, stride, offset = _layout(size, stride, offset)
+    return wrappers.rebuild(cls, dtype, size, stride, offset, layout, device, requires_grad is True)
+
+
 def _rebuild_parameter(data: Any, requires_grad: Any, hooks: Any, state: Any = None) -> Any:
     from tensorplug.nn.parameter import Parameter  # on first use: saves import time
 
@@ -132,11 +150,15 @@ def _rebuild_with_attributes(make: Any, cls: Any, arguments: Any, state: Any) ->
     tensor = make(*arguments)
     if not isinstance(tensor, Tensor):
         raise ValueError("attributes of what is no tensor")
-    return _with_attributes(tensor if cls is _TENSOR else tensor.as_subclass(cls), state)
+    made = cls is _TENSOR or type(tensor) is cls
+    return _with_attributes(tensor if made else tensor.as_subclass(cls), state)
 
 
 def _with_attributes(tensor: Any, state: Any) -> Any:
-    """Give a tensor its state: attributes as far as its class has none of these names, and its own slots."""
+    """Give a tensor its state: attributes as far as its class has none of these names, and its own slots.
+
+    A class without memory of its own, which the caller trusts, may call what it wraps as it likes.
+    """
     if type(tensor).__setstate__ is not Tensor.__setstate__:
         tensor.__setstate__(state)
         return tensor
@@ -144,8 +166,11 @@ def _with_attributes(tensor: Any, state: Any) -> Any:
     attributes, slots = [{} if part is None else part for part in parts]
     if not (isinstance(attributes, dict) and isinstance(slots, dict)):
         raise ValueError("attributes that are no dict")
+    wraps = wrappers.description(tensor) is not None
     for name, value in attributes.items():
-        if isinstance(name, str) and not hasattr(type(tensor), name):
+        if isinstance(name, str) and (
+            not hasattr(type(tensor), name) or (wraps and name[:2] != "__")
+        ):
             tensor.__dict__[name] = value
     for name in own_slots(type(tensor)):
         if name in slots:
@@ -258,6 +283,7 @@ _KNOWN: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v3"): _Known(_rebuild_bytes),
     ("torch._utils", "_rebuild_meta_tensor_no_storage"): _Known(_rebuild_meta),
     ("torch._utils", "_rebuild_sparse_tensor"): _Known(_rebuild_sparse),
+    ("torch._utils", "_rebuild_wrapper_subclass"): _Known(_rebuild_wrapper),
     ("torch._utils", "_rebuild_parameter"): _Known(_rebuild_parameter),
     ("torch._utils", "_rebuild_parameter_with_state"): _Known(_rebuild_parameter),
     ("torch._tensor", "_rebuild_from_type_v2"): _Known(_rebuild_with_attributes),

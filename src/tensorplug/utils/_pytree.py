@@ -38,6 +38,7 @@ __all__ = [
     "PyTreeSpec",
     "SequenceKey",
     "TreeSpec",
+    "arg_tree_leaves",
     "is_namedtuple",
     "is_namedtuple_class",
     "is_namedtuple_instance",
@@ -338,6 +339,18 @@ def _with_paths(path: KeyPath, tree: Any, is_leaf: IsLeaf) -> Iterator[tuple[Key
     else:
         for key, child in children:
             yield from _with_paths((*path, key), child, is_leaf)
+
+
+def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
+    """Return the leaves of a call's arguments.
+
+    Examples
+    --------
+    >>> from tensorplug.utils import _pytree as pytree
+    >>> pytree.arg_tree_leaves([1, 2], 3, scale={"x": 4})
+    [1, 2, 3, 4]
+    """
+    return tree_leaves([*args, *kwargs.values()])
 
 
 def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:

@@ -8,6 +8,7 @@ from functools import partial
 from operator import setitem
 from typing import Any
 
+from tensorplug.autograd.engine.backward_callbacks import queue_callback, running
 from tensorplug.autograd.graph import register_multi_grad_hook
 from tensorplug.autograd.graph.handles import RemovableHandle
 from tensorplug.core import Tensor
@@ -25,6 +26,8 @@ class ModuleTracker(OwnContext):
     ----------
     parents : set of str
         The paths of those modules, and always ``"Global"``.
+    is_bw : bool
+        Whether a backward pass is running.
 
     Examples
     --------
@@ -44,6 +47,11 @@ class ModuleTracker(OwnContext):
         self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._seen: weakref.WeakSet[Any] = weakref.WeakSet()
         self._handles: list[Any] = []
+
+    @property
+    def is_bw(self) -> bool:
+        """Whether this thread is in a backward pass."""
+        return running.current is not None
 
     def _name(self, module: Any) -> str:
         name: str = self._names.setdefault(module, type(module).__name__)
@@ -72,8 +80,6 @@ class ModuleTracker(OwnContext):
         self._in_backward(output, self._enter_backward, name)
 
     def _enter_backward(self, name: str) -> None:
-        from tensorplug.autograd.engine.backward_callbacks import queue_callback
-
         queue_callback(self._leave_backward)
         self.parents.add(name)
 

@@ -70,7 +70,7 @@ def _build_gather(table: KernelTable) -> None:
         if reduce == "mean":
             if out is not None or not input.ndim or input.dtype.char not in "fd":
                 return fallback(input, dim, index, src, out)
-            return mean(input, dim, index, src, include_self, fallback)
+            return mean(input, dim, index, src, include_self)
         if not include_self:
             input = neutral(input, dim, index, reduce)
         return indexing_gather.combine(input, dim, index, src, _WAYS[reduce], fallback, out)
@@ -80,13 +80,13 @@ def _build_gather(table: KernelTable) -> None:
         number = np.asarray(_neutral(input.dtype, reduce), input.dtype)
         return indexing_gather.scatter(input, dim, index, number, shared["scatter"], None)
 
-    def mean(input: Any, dim: int, index: Any, src: Any, include_self: bool, fallback: Any) -> Any:
+    def mean(input: Any, dim: int, index: Any, src: Any, include_self: bool) -> Any:
         count = np.full(input.shape, include_self, input.dtype)
         if not include_self:
             input = neutral(input, dim, index, "sum")
-        add, one = indexing_gather.ADD, np.ones((), input.dtype)
-        total = indexing_gather.combine(input, dim, index, src, add, fallback, None)
-        count = indexing_gather.combine(count, dim, index, one, add, shared["scatter_add"], None)
+        add, one, plain = indexing_gather.ADD, np.ones((), input.dtype), shared["scatter_add"]
+        total = indexing_gather.combine(input, dim, index, src, add, plain, None)
+        count = indexing_gather.combine(count, dim, index, one, add, plain, None)
         return np.divide(total, np.maximum(count, 1, out=count), out=total)
 
     table.add("scatter", scatter, dtypes=ALL_DTYPES, out=True)
