@@ -10,7 +10,7 @@ from tensorplug.core.ops import arange
 from tensorplug.core.tensor.shapes import Shape
 
 from .structure import places_of
-from .tensors import CooTensor
+from .coordinates import CooTensor
 
 
 def broadcast(tensor: CooTensor, shape: Shape) -> CooTensor:

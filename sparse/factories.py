@@ -18,8 +18,10 @@ from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.layout import preserve_format, strided
 
 from .arithmetic import nothing_stored
-from .layouts import sparse_coo, sparse_csr
-from .tensors import CooTensor, CsrTensor, SparseTensor
+from .layouts import not_of, sparse_coo
+from .compressed import CompressedTensor
+from .coordinates import CooTensor
+from .tensors import SparseTensor
 
 
 def _ops(*makers: Any) -> tuple[Op, ...]:
@@ -29,7 +31,7 @@ def _ops(*makers: Any) -> tuple[Op, ...]:
 _LIKE = _ops(ops.empty_like, ops.zeros_like)
 _NOTHING_STORED = (*_LIKE, *_ops(ops.empty, ops.zeros, ops.new_empty, ops.new_zeros))
 _WINDOWS = _ops(*[getattr(windows_namespace, name) for name in windows_namespace.__all__])
-#: Those that torch has of a matrix stored row by row: they keep its places.
+#: Those that torch has of matrices stored row by row or column by column: they keep the places.
 _AT_THE_PLACES = _ops(ops.empty_like, ops.ones_like, ops.full_like, ops.randn_like)
 _OF_A_TENSOR = (
     *_LIKE,
@@ -106,13 +108,13 @@ def _empty(layout: Any, shape: Any, dtype: Any, device: Any, name: str) -> Spars
             f"torch.{name}: Only batched sparse compressed (non-block) tensors are supported, but got size "
             f"{list(shape)}"
         )
-    if layout is not sparse_csr or len(shape) > 2:
-        raise NotImplementedError(
-            f"{name}(): tensors of layout {layout} are matrices, got size {list(shape)}"
-        )
-    starts = ops.zeros(shape[0] + 1, dtype=int64, device=device)
-    columns = ops.empty(0, dtype=int64, device=device)
-    return CsrTensor.of(starts, columns, values, tuple(shape))
+    if layout.blocked:
+        raise not_of(f"{name}_sparse_compressed", "sparse compressed (non-block)", layout)
+    leading = tuple(shape[:-2])
+    count = shape[-2 if layout.by_rows else -1]
+    starts = ops.zeros((*leading, count + 1), dtype=int64, device=device)
+    plain = ops.empty((*leading, 0), dtype=int64, device=device)
+    return CompressedTensor.of(layout, starts, plain, values.reshape((*leading, 0)), tuple(shape))
 
 
 def _dense(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -125,11 +127,11 @@ def _dense(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _like(op: Op, input: Any, *args: Any, layout: Any = None, **kwargs: Any) -> Any:
     """Return what an op makes after the example of a sparse tensor, by default in its layout."""
-    kept = op in _AT_THE_PLACES and isinstance(input, CsrTensor)
+    kept = op in _AT_THE_PLACES and isinstance(input, CompressedTensor)
     if kept and layout in (None, input.layout) and kwargs.get("memory_format") is None:
         values = op.call(input._stored.detach(), *args, **kwargs)
         starts, columns = [part.to(values.device, copy=True) for part in input._parts()[:-1]]
-        return CsrTensor.of(starts, columns, values, input._shape)
+        return input._with((starts, columns, values))
     return made_in(layout or input.layout, op, (input, *args), kwargs)
 
 

@@ -8,11 +8,13 @@ from typing import Any
 from tensorplug.core.device.dtypes import int64
 from tensorplug.core.ops import arange, searchsorted, stack
 
-from .arithmetic import as_coo, like, unique
+from .arithmetic import as_coo, at_places_of, unique
 from .indexing import transpose
 from .ops.sparse import coo_matmul, csr_matmul
-from .structure import spread
-from .tensors import CooTensor, CsrTensor, SparseTensor
+from .layouts import sparse_csr, title
+from .structure import compressed_of_coo, spread
+from .coordinates import CooTensor
+from .tensors import SparseTensor
 
 
 def _check_matrix(tensor: Any, name: str) -> None:
@@ -70,17 +72,23 @@ def matmul(input: Any, other: Any, name: str = "matmul") -> Any:
         return coo_matmul(rows, columns, places._stored, input.t(), other._shape[1]).t()
     if isinstance(other, SparseTensor):
         return _sparse_product(input, other)
-    if isinstance(input, CsrTensor):
-        return csr_matmul(input._starts, input._columns, input._stored, other)
+    if input.layout is sparse_csr:
+        return csr_matmul(input._starts, input._plain, input._stored, other)
     rows, columns = as_coo(input)._where
     return coo_matmul(rows, columns, input._stored, other, input._shape[0])
 
 
 def _sparse_product(input: Any, other: Any) -> Any:
-    """Return the product of two sparse matrices, in the layout of the first.
+    """Return the product of two sparse matrices: by coordinates if the first is, else row by row.
 
     Each element of the first meets a row of the second; rows are found by where they begin and end.
     """
+    for each in (input, other):
+        if getattr(each.layout, "blocked", False):
+            raise RuntimeError(
+                "mm(): expected sparse compressed (non-block) tensor layout of matrices that are both sparse, "
+                f"but got {title(each.layout)}"
+            )
     a, b = as_coo(input), unique(as_coo(other))
     starts = searchsorted(b._where[0].contiguous(), a._where[1].contiguous())
     ends = searchsorted(b._where[0].contiguous(), a._where[1].contiguous(), right=True)
@@ -88,7 +96,7 @@ def _sparse_product(input: Any, other: Any) -> Any:
     values = a._stored.index_select(0, chosen) * b._stored.index_select(0, offsets)
     where = stack([a._where[0].index_select(0, chosen), b._where[1].index_select(0, offsets)])
     total = CooTensor.of(where, values, (a._shape[0], b._shape[1])).coalesce()
-    return like(total, input.layout)
+    return total if input.is_sparse else compressed_of_coo(total, sparse_csr)
 
 
 def _mv(input: Any, vec: Any) -> Any:
@@ -193,7 +201,7 @@ def sampled_addmm(
     rows = mat1.index_select(0, places._where[0])
     columns = mat2.t().index_select(0, places._where[1])
     product = (rows * columns).sum(1) * alpha
-    return input._with_values(input._stored * beta + product)
+    return at_places_of(input, places._stored * beta + product)
 
 
 def reduced_product(mat1: Any, mat2: Any, reduce: str) -> Any:
@@ -206,7 +214,7 @@ def reduced_product(mat1: Any, mat2: Any, reduce: str) -> Any:
         raise RuntimeError(
             f"mm(): reduce argument must be one of {', '.join(REDUCTIONS)}, got {reduce!r}"
         )
-    if not isinstance(mat1, CsrTensor) or isinstance(mat2, SparseTensor):
+    if mat1.layout is not sparse_csr or isinstance(mat2, SparseTensor):
         raise NotImplementedError(
             "mm(): with reduce= a matrix of layout sparse_csr is multiplied by a dense one, got layouts "
             f"{mat1.layout} and {mat2.layout}"
