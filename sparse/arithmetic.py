@@ -15,10 +15,10 @@ from tensorplug.core.tensor.predicates import result_type
 from tensorplug.core.tensor.shapes import broadcast_shapes
 
 from .broadcasting import broadcast, fits, shape_beside
-from .layouts import check_no_format, title
-from .structure import coo_of_compressed, compressed_of_coo, flat_places
 from .compressed import CompressedTensor
 from .coordinates import CooTensor
+from .layouts import check_no_format, title
+from .structure import compressed_of_coo, coo_of_compressed, flat_places
 from .tensors import SparseTensor
 
 #: Pointwise ops of one tensor that are zero at zero, so that what is not stored stays so.
@@ -330,11 +330,34 @@ def _copy_in_place(input: Any, src: Any, non_blocking: bool = False) -> Any:
             else f"copy_(): to a tensor of layout {input.layout} another of it is copied, got "
             f"{getattr(src, 'layout', src)}"
         )
-    if src._shape != input._shape:
+    if isinstance(input, CompressedTensor):
+        _check_copied(input, src)
+    elif src._shape != input._shape:
         raise RuntimeError(
             f"copy_(): expected the shape {list(input.shape)}, got {list(src.shape)}"
         )
     return _clone(src.to(device=input.device, dtype=input.dtype))
+
+
+def _check_copied(input: CompressedTensor, src: Any) -> None:
+    """Refuse to copy what is not of as many elements, rows or columns, and of blocks of the size."""
+    if src._nnz() != input._nnz():
+        raise RuntimeError(
+            "torch.copy_: only sparse compressed tensors with the same number of specified elements are "
+            f"supported, got {input._nnz()} and {src._nnz()}"
+        )
+    if src._blocksize != input._blocksize:
+        raise RuntimeError(
+            "torch.copy_: copy of sparse compressed tensors having different block sizes is not supported. "
+            f"self and src block sizes are {list(input._blocksize)} and {list(src._blocksize)}, respectively."
+        )
+    if src._shape != input._shape:
+        dim = input._batch + (0 if input._layout.by_rows else 1)
+        raise RuntimeError(
+            f"torch.copy_: expected shapes of self and src to match along dimension {dim} for "
+            f"{title(input._layout)} layout, and along all others, got {list(input.shape)} and "
+            f"{list(src.shape)}"
+        )
 
 
 def nothing_stored(input: Any, dtype: Any = None, device: Any = None) -> Any:

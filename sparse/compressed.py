@@ -1,8 +1,8 @@
 """Sparse tensors whose rows, or columns, are stored one after another: CSR, CSC, BSR and BSC.
 
-The four are one class. Where each row (of CSR and BSR) or column (of CSC and BSC) begins is `_starts`, (batch,
-rows + 1); the column or row of what is stored in it is `_plain`, (batch, nnz); the values are (batch, nnz,
-block, dense). BSR and BSC store blocks of one size, so that rows and columns are numbers of blocks.
+The four are one class. Where each row (of CSR and BSR) or column (of CSC and BSC) begins is `_starts`,
+(batch, rows + 1); the column or row of what is stored in it is `_plain`, (batch, nnz); the values are (batch,
+nnz, block, dense). BSR and BSC store blocks of one size, so that rows and columns are numbers of blocks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class CompressedTensor(SparseTensor):
         return self._starts, self._plain, self._stored
 
     def _with(self, parts: tuple[Any, ...]) -> Any:
-        return CompressedTensor.of(self._layout, *parts, self._shape)
+        starts, plain, values = parts
+        return CompressedTensor.of(self._layout, starts, plain, values, self._shape)
 
     def _saved(self) -> tuple[Any, ...]:
         return *self._parts(), self.shape

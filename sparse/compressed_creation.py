@@ -45,8 +45,8 @@ def sparse_compressed_tensor(
     dtype, device : optional
         By default those of `values`.
     layout : layout
-        ``tp.sparse_csr`` or ``sparse_bsr``, by rows; ``tp.sparse_csc`` or ``sparse_bsc``, by columns. The last
-        letter but one says whether elements are stored, or blocks.
+        ``tp.sparse_csr`` or ``sparse_csc``, of elements by rows or by columns; ``tp.sparse_bsr`` or
+        ``sparse_bsc``, of blocks.
     pin_memory : bool
         Accepted for torch's sake.
     requires_grad : bool
@@ -92,7 +92,7 @@ def sparse_compressed_tensor(
 
 
 def _smallest(shown: Any, starts: Any, plain: Any, values: Any, batch: int, dense: int) -> Shape:
-    """Return the shape of a tensor that has a row, or column, for each that begins, and just enough others."""
+    """Return the shape of a tensor that has a row or column for each that begins, and just enough others."""
     count = max(starts._shape[-1] - 1, 0)
     other = int(plain.max()) + 1 if plain.numel() else 0
     sizes = [count, other] if shown.by_rows else [other, count]

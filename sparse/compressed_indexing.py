@@ -1,4 +1,4 @@
-"""Parts of sparse tensors that are stored row by row or column by column, and their dimensions in another order."""
+"""Parts of sparse tensors stored row by row or column by column, and their dimensions in another order."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ def kind_of(tensor: CompressedTensor, dim: int) -> str:
 
 def permuted(tensor: CompressedTensor, order: list[int]) -> CompressedTensor:
     """Return a tensor with its dimensions in another order; rows that become columns stay where they are."""
+    if tensor.dense_dim():
+        raise RuntimeError(
+            "transpose(): hybrid sparse compressed tensors with dense dimensions are not supported"
+        )
     for dim, taken in enumerate(order):
         kinds = kind_of(tensor, dim), kind_of(tensor, taken)
         if kinds[0] != kinds[1]:
@@ -29,9 +33,7 @@ def permuted(tensor: CompressedTensor, order: list[int]) -> CompressedTensor:
     if batch:
         starts, plain = starts.permute(*leading), plain.permute(*leading)
     block = [batch + 1, batch + 2] if shown.blocked else []
-    ahead = batch + 1 + len(block)
-    dense = [dim - batch - 2 + ahead for dim in order[batch + 2 :]]
-    wanted = [*leading, *(block[::-1] if turns else block), *dense]
+    wanted = [*leading, *(block[::-1] if turns else block)]
     if wanted != list(range(len(wanted))):
         values = values.permute(*wanted)
     shape = tuple([tensor._shape[dim] for dim in order])

@@ -70,9 +70,9 @@ class _Conversion:
         if isinstance(tensor, SparseTensor):
             origin = "coo" if tensor.is_sparse else "sparse_compressed"
         self.layouts = tensor.layout, wanted
-        kind = wanted.name.removeprefix("sparse_")
+        self.kind = wanted.name.removeprefix("sparse_")
         #: What torch calls the conversion to this layout, and the function that was called.
-        self.to_kind = f"{origin}_to_sparse_{kind}"
+        self.to_kind = f"{origin}_to_sparse_{self.kind}"
         self.name = f"{origin}_{name}"
         if name == "to_sparse" and origin == "coo":
             self.name = "sparse_coo_to_sparse"
@@ -96,8 +96,8 @@ class _Conversion:
         if blocksize is None:
             kinds = [title(each) for each in self.layouts]
             raise RuntimeError(
-                f"{self.name}: conversion from {kinds[0]} to {kinds[1]} without blocksize argument given is not "
-                "supported"
+                f"{self.name}: conversion from {kinds[0]} to {kinds[1]} without blocksize argument given "
+                "is not supported"
             )
         sizes = tuple(blocksize)
         if len(sizes) != 2:
@@ -177,6 +177,10 @@ def _of_dense(
                 f"{name}: dense_dim argument must be in [0,{count - 2}] range, but {dense_dim} is given"
             )
         sparse_dim = count - (dense_dim or 0)
+        if 0 in tensor.shape[: sparse_dim - 2]:
+            raise RuntimeError(
+                f"to_sparse_{conversion.kind}: Expected product of batch dimensions to be non-zero."
+            )
         conversion.check_divisible(tuple(tensor.shape[sparse_dim - 2 : sparse_dim]), block)
         return compressed_of_coo(coo_of_dense(tensor, sparse_dim), wanted, block)
     chosen = sparse_dim if sparse_dim is not None else count - (dense_dim or 0)

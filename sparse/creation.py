@@ -15,9 +15,9 @@ from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.creation import as_tensor
 from tensorplug.core.tensor.shapes import as_ints
 
+from .coordinates import CooTensor
 from .invariants import check_coalesced, check_within
 from .layouts import sparse_coo, sparse_csc, sparse_csr
-from .coordinates import CooTensor
 
 
 def sparse_coo_tensor(
@@ -165,6 +165,7 @@ def stored_values(values: Any, dtype: Any, device: Any, requires_grad: bool) -> 
 
 
 def integers(indices: Any, device: Device, name: str) -> Any:
+    """Return indices as a tensor on a device, of int32 if they are, else of int64."""
     found = as_tensor(indices, device=device)
     if found.dtype in (int32, int64):
         return found.detach()
@@ -214,10 +215,12 @@ class check_sparse_tensor_invariants(OwnContext, ContextDecorator):
 
 
 def is_looked_at(asked: bool | None, stored: Any) -> bool:
+    """Return whether indices are looked at: where the caller asks for it, and where it takes no wait."""
     if stored.is_meta:
         return False
     return is_asked(asked) or stored.device.type == "cpu"
 
 
 def is_asked(asked: bool | None) -> bool:
+    """Return whether the caller asks for a look at all indices, or the setting does."""
     return check_sparse_tensor_invariants.is_enabled() if asked is None else asked

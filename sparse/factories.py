@@ -18,9 +18,9 @@ from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.layout import preserve_format, strided
 
 from .arithmetic import nothing_stored
-from .layouts import not_of, sparse_coo
 from .compressed import CompressedTensor
 from .coordinates import CooTensor
+from .layouts import not_of, sparse_coo, title
 from .tensors import SparseTensor
 
 
@@ -132,6 +132,15 @@ def _like(op: Op, input: Any, *args: Any, layout: Any = None, **kwargs: Any) -> 
         values = op.call(input._stored.detach(), *args, **kwargs)
         starts, columns = [part.to(values.device, copy=True) for part in input._parts()[:-1]]
         return input._with((starts, columns, values))
+    if (
+        op is _LIKE[0]
+        and isinstance(input, CompressedTensor)
+        and layout not in (None, input.layout)
+    ):
+        raise RuntimeError(
+            f"empty_like with different sparse layout is not supported (self is {title(input.layout)} but "
+            f"you requested {title(layout)})"
+        )
     return made_in(layout or input.layout, op, (input, *args), kwargs)
 
 

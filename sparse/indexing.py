@@ -14,9 +14,9 @@ from tensorplug.core.tensor.shapes import normalize_dim
 from .arithmetic import as_coo, like
 from .compressed import CompressedTensor
 from .compressed_indexing import permuted, selected
+from .coordinates import CooTensor, sparse_dim_of
 from .layouts import sparse_coo
 from .structure import spread
-from .coordinates import CooTensor, sparse_dim_of
 from .tensors import SparseTensor
 
 CAT = op_registry.handle("cat")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.device.dtypes import int32, int64, scalar_type
-from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.layout import strided
 from tensorplug.core.tensor.shapes import Shape
+from tensorplug.core.tensor.tensor import Tensor
 
 from .compressed import CompressedTensor
 from .layouts import title
@@ -43,14 +43,16 @@ def check_coalesced(indices: Any, shape: Shape, name: str) -> None:
 def check_given(shown: Any, starts: Any, plain: Any, values: Any) -> None:
     """Refuse tensors that are no parts of a compressed one, before they are converted."""
     names = shown.names
-    for name, part in zip((names[1], names[0], "values"), (plain, starts, values), strict=True):
-        if isinstance(part, TensorBase) and part.layout is not strided:
+    given: Any = zip((names[1], names[0], "values"), (plain, starts, values), strict=True)
+    for name, part in given:
+        if isinstance(part, Tensor) and part.layout is not strided:
             raise RuntimeError(
                 f"expected {name} to be a strided tensor but got {title(part.layout)} tensor"
             )
-    if not isinstance(starts, TensorBase) or not isinstance(plain, TensorBase):
+    if not isinstance(starts, Tensor) or not isinstance(plain, Tensor):
         return
-    for name, part in zip(reversed(names), (plain, starts), strict=True):
+    given = zip(reversed(names), (plain, starts), strict=True)
+    for name, part in given:
         if part.dim() and part.shape[-1] > 1 and part.stride(-1) != 1:
             raise RuntimeError(f"expected {name} to be a contiguous tensor per batch")
     check_device(shown, starts, plain, values)
@@ -64,8 +66,9 @@ def check_given(shown: Any, starts: Any, plain: Any, values: Any) -> None:
 def check_device(shown: Any, starts: Any, plain: Any, values: Any) -> None:
     """Refuse parts of several devices."""
     name, other = shown.names
-    for first, beside in ((values, "values"), (plain, other)):
-        if isinstance(first, TensorBase) and first.device != starts.device:
+    parts: Any = ((values, "values"), (plain, other))
+    for first, beside in parts:
+        if isinstance(first, Tensor) and first.device != starts.device:
             raise RuntimeError(
                 f"device of {name} (={starts.device}) must match device of {beside} (={first.device})"
             )
@@ -133,7 +136,7 @@ def check_parts(shown: Any, starts: Any, plain: Any, values: Any, shape: Shape) 
             counts[number] //= max(size, 1)
     count = counts[0 if shown.by_rows else 1]
     if starts.shape[-1] != count + 1:
-        kind = "row" if shown.by_rows else "column"
+        kind = ("row" if shown.by_rows else "column") + (" block" if shown.blocked else "")
         raise RuntimeError(
             f"{name}.shape[-1] must be equal to the number of {kind}s + 1 (={count + 1}), but got "
             f"{starts.shape[-1]}"
@@ -183,7 +186,7 @@ def _bounded(name: str, kind: str) -> str:
 
 
 def check_order(tensor: CompressedTensor) -> None:
-    """Refuse rows or columns, which lie one after another, of which something is there twice or out of order."""
+    """Refuse rows or columns that lie one after another, but hold something twice or out of order."""
     starts, plain, shown = tensor._starts, tensor._plain, tensor._layout
     name, other = shown.names
     number = 1 if shown.by_rows else 0

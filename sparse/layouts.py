@@ -52,7 +52,7 @@ class CompressedLayout(_SparseLayout):
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the indices are called: those that say where each row, or column, begins, and the plain ones."""
+        """What the indices are called: those of where each row or column begins, and the plain ones."""
         return ("crow_indices", "col_indices") if self.by_rows else ("ccol_indices", "row_indices")
 
 

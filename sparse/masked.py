@@ -9,10 +9,10 @@ from tensorplug.core.ops import full, unique as unique_values, where
 from tensorplug.core.tensor.layout import strided
 
 from .arithmetic import as_coo, like, sparse_mask, unique
-from .indexing import _as_index
-from .structure import flat_places, places_of
 from .compressed import CompressedTensor
 from .coordinates import CooTensor
+from .indexing import _as_index
+from .structure import flat_places, places_of
 
 
 def reduced(

@@ -9,11 +9,12 @@ from tensorplug.core.device.dtypes import int64
 from tensorplug.core.ops import arange, searchsorted, stack
 
 from .arithmetic import as_coo, at_places_of, unique
-from .indexing import transpose
-from .ops.sparse import coo_matmul, csr_matmul
-from .layouts import sparse_csr, title
-from .structure import compressed_of_coo, spread
+from .compressed import CompressedTensor
 from .coordinates import CooTensor
+from .indexing import transpose
+from .layouts import sparse_csr, title
+from .ops.sparse import coo_matmul, csr_matmul
+from .structure import compressed_of_coo, flat_places, spread
 from .tensors import SparseTensor
 
 
@@ -72,10 +73,11 @@ def matmul(input: Any, other: Any, name: str = "matmul") -> Any:
         return coo_matmul(rows, columns, places._stored, input.t(), other._shape[1]).t()
     if isinstance(other, SparseTensor):
         return _sparse_product(input, other)
-    if input.layout is sparse_csr:
+    if isinstance(input, CompressedTensor) and input._layout is sparse_csr:
         return csr_matmul(input._starts, input._plain, input._stored, other)
-    rows, columns = as_coo(input)._where
-    return coo_matmul(rows, columns, input._stored, other, input._shape[0])
+    elements = as_coo(input)
+    rows, columns = elements._where
+    return coo_matmul(rows, columns, elements._stored, other, input._shape[0])
 
 
 def _sparse_product(input: Any, other: Any) -> Any:
@@ -86,8 +88,8 @@ def _sparse_product(input: Any, other: Any) -> Any:
     for each in (input, other):
         if getattr(each.layout, "blocked", False):
             raise RuntimeError(
-                "mm(): expected sparse compressed (non-block) tensor layout of matrices that are both sparse, "
-                f"but got {title(each.layout)}"
+                "mm(): of two sparse matrices, expected sparse compressed (non-block) tensor layout but got "
+                f"{title(each.layout)}"
             )
     a, b = as_coo(input), unique(as_coo(other))
     starts = searchsorted(b._where[0].contiguous(), a._where[1].contiguous())
@@ -117,10 +119,11 @@ def _batch_product(input: Any, other: Any, name: str) -> Any:
             f"as many matrices, got {input.layout} of {_by(input)} and {other.layout} of {_by(other)}"
         )
     _check_dtypes(input, other, name)
-    numbers, row, column = as_coo(input)._where
+    elements = as_coo(input)
+    numbers, row, column = elements._where
     columns = other.shape[2]
     product = coo_matmul(
-        numbers * rows + row, numbers * inner + column, input._stored,
+        numbers * rows + row, numbers * inner + column, elements._stored,
         other.reshape(batch * inner, columns), batch * rows,
     )  # fmt: skip
     return product.reshape(batch, rows, columns)
@@ -190,16 +193,35 @@ def sampled_addmm(
         raise RuntimeError(
             f"sampled_addmm(): expected a sparse tensor to say where, got {input.layout}"
         )
-    _check_matrix(input, "sampled_addmm")
-    _check_sizes(mat1, mat2, "sampled_addmm")
+    batch = input.dim() - 2 if isinstance(input, CompressedTensor) else 0
+    if batch <= 0:
+        _check_matrix(input, "sampled_addmm")
+        _check_sizes(mat1, mat2, "sampled_addmm")
+    elif input.dense_dim() or not mat1.dim() == mat2.dim() == batch + 2:
+        raise RuntimeError(
+            "sampled_addmm(): a batch of sparse matrices takes as many dense ones, got input "
+            f"{list(input.shape)}, mat1 {list(mat1.shape)}, mat2 {list(mat2.shape)}"
+        )
+    expected = (*mat1.shape[:-1], mat2.shape[-1])
+    if tuple(input.shape) != expected or mat1.shape[:-2] != mat2.shape[:-2]:
+        raise RuntimeError(
+            f"sampled_addmm(): Expected self to have the shape of the product, {list(expected)}, but got "
+            f"{list(input.shape)}"
+        )
     if out is not None:
         from .calls import written  # it needs this module
 
         options = {"beta": beta, "alpha": alpha}
         return written("sampled_addmm", sampled_addmm, (input, mat1, mat2), options, out)
     places = as_coo(input)
-    rows = mat1.index_select(0, places._where[0])
-    columns = mat2.t().index_select(0, places._where[1])
+    numbers, (row, column) = places._where[:-2], places._where[-2:]
+    leading = tuple(input.shape[:-2])
+    rows = mat1.reshape(-1, mat1.shape[-1])
+    columns = mat2.transpose(-2, -1).reshape(-1, mat2.shape[-2])
+    rows = rows.index_select(0, flat_places(stack([*numbers, row]), (*leading, input.shape[-2])))
+    columns = columns.index_select(
+        0, flat_places(stack([*numbers, column]), (*leading, input.shape[-1]))
+    )
     product = (rows * columns).sum(1) * alpha
     return at_places_of(input, places._stored * beta + product)
 

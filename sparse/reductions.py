@@ -11,11 +11,11 @@ from tensorplug.core.ops import zeros
 from tensorplug.core.tensor.shapes import normalize_dims
 
 from .arithmetic import as_coo, like, unique
+from .compressed import CompressedTensor
+from .coordinates import CooTensor
 from .indexing import _as_index
 from .layouts import sparse_csr, title
 from .structure import flat_places
-from .compressed import CompressedTensor
-from .coordinates import CooTensor
 from .tensors import SparseTensor
 
 
@@ -66,8 +66,8 @@ def _sum(
     dims = normalize_dims(dim, len(input._shape), "sum")
     if isinstance(input, CompressedTensor) and input._layout is not sparse_csr:
         raise RuntimeError(
-            "sum(): Currently the only compressed sparse format supported for sum.dim_IntList is CSR, but got "
-            f"layout {title(input._layout)}"
+            "sum(): Currently the only compressed sparse format supported for sum.dim_IntList is CSR, but "
+            f"got layout {title(input._layout)}"
         )
     if isinstance(input, CompressedTensor) and not keepdim:
         raise RuntimeError(

@@ -117,7 +117,7 @@ def _emptied(tensor: CooTensor, sizes: tuple[int, ...], sparse_dim: int) -> Any:
 
 
 def resized(tensor: SparseTensor, size: tuple[int, ...]) -> Any:
-    """Give matrices that are stored row by row or column by column other sizes, in place: ``resize_`` of them.
+    """Give matrices that are stored row by row or column by column other sizes, in place: their ``resize_``.
 
     New rows are empty; where there are fewer, the last one holds what the rows behind it held, as far as
     there is room, as in torch.
@@ -138,8 +138,8 @@ def resized(tensor: SparseTensor, size: tuple[int, ...]) -> Any:
     batch = tensor._shape[: tensor._batch]
     if tensor._layout.blocked or tensor.dense_dim() or tuple(size[:-2]) not in (batch, ()):
         raise NotImplementedError(
-            f"resize_(): of matrices of single elements, and of as many of them or one, got size {list(size)} "
-            f"for {list(tensor.shape)} of layout {tensor.layout}"
+            f"resize_(): of matrices of single elements, and of as many of them or one, got {list(size)} for "
+            f" {list(tensor.shape)} of layout {tensor.layout}"
         )
     if len(size) == 2:  # the first of a batch
         for _ in batch:
@@ -179,8 +179,8 @@ def resize_as_sparse_(self: Any, the_template: Any) -> Any:
     Parameters
     ----------
     the_template : Tensor
-        A sparse tensor of the layout. Of COO elements keep their places. Of the other layouts the indices become
-        those of the template; where its values are of another shape, all are zero.
+        A sparse tensor of the layout. Of COO elements keep their places. Of the other layouts the indices
+        become those of the template; where its values are of another shape, all are zero.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def resize_as_sparse_(self: Any, the_template: Any) -> Any:
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    layouts = self.layout, getattr(the_template, "layout", None)
+    layouts: Any = self.layout, getattr(the_template, "layout", None)
     if not isinstance(self, CompressedTensor) and not isinstance(the_template, CompressedTensor):
         return resized_as(self, the_template)
     for name, shown in zip(("self", "src"), layouts, strict=True):
@@ -207,5 +207,6 @@ def resize_as_sparse_(self: Any, the_template: Any) -> Any:
     if values._shape != like._shape:
         values = values.new_zeros(like._shape)
     own = self._starts
-    indices = [part.to(own.device, own.dtype, copy=True) for part in (starts, plain)]
-    return self._take(CompressedTensor.of(layouts[0], *indices, values, the_template._shape))
+    starts, plain = [part.to(own.device, own.dtype, copy=True) for part in (starts, plain)]
+    shape = the_template._shape
+    return self._take(CompressedTensor.of(layouts[0], starts, plain, values, shape))

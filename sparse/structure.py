@@ -9,9 +9,9 @@ from tensorplug.core.device.dtypes import BOOL, int64
 from tensorplug.core.ops import arange, searchsorted, stack, zeros
 from tensorplug.core.tensor.shapes import Shape
 
-from .ops.sparse import rows_of
 from .compressed import CompressedTensor
 from .coordinates import CooTensor
+from .ops.sparse import rows_of
 
 
 def flat_places(indices: Any, shape: Shape) -> Any:

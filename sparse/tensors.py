@@ -16,7 +16,7 @@ from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
 from tensorplug.core.tensor.base import bare_tensor
 from tensorplug.core.tensor.layout import layout
-from tensorplug.core.tensor.shapes import Shape, as_shape, normalize_dim
+from tensorplug.core.tensor.shapes import Shape, as_shape
 from tensorplug.core.tensor.tensor import Tensor
 
 from .layouts import check_no_format, sparse_coo, sparse_csr, title
