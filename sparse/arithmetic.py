@@ -17,7 +17,7 @@ from tensorplug.core.tensor.shapes import broadcast_shapes
 from .broadcasting import broadcast, fits, shape_beside
 from .compressed import CompressedTensor
 from .coordinates import CooTensor
-from .layouts import check_no_format, title
+from .layouts import title
 from .structure import compressed_of_coo, coo_of_compressed, flat_places
 from .tensors import SparseTensor
 
@@ -312,8 +312,7 @@ def _cast(input: Any, dtype: Any) -> Any:
     return input._with_values(input._stored.to(dtype))
 
 
-def _clone(input: Any, *, memory_format: Any = None) -> Any:
-    check_no_format("clone", memory_format)
+def _clone(input: Any) -> Any:
     return input._with(tuple([part.clone() for part in input._parts()]))
 
 

@@ -46,6 +46,13 @@ def to_layout(
     if wanted is not sparse_coo and wanted not in COMPRESSED:
         raise NotImplementedError(f"{name}(): there are no tensors of layout {wanted}")
     conversion = _Conversion(tensor, wanted, name)
+    blocked = getattr(wanted, "blocked", False)
+    if isinstance(tensor, CompressedTensor) and tensor._batch and blocked > tensor._layout.blocked:
+        raise conversion.refused(None, "for batched inputs ")
+    if isinstance(tensor, CooTensor) and wanted is not sparse_coo and tensor.sparse_dim() != 2:
+        raise conversion.refused(
+            None, "for input tensors with sparse_dim()!=2 ", conversion.to_kind
+        )
     block = conversion.checked_blocksize(blocksize)
     if isinstance(tensor, CompressedTensor):
         return _of_compressed(tensor, wanted, conversion, sparse_dim, block, dense_dim)
@@ -55,8 +62,6 @@ def to_layout(
             if sparse_dim not in (None, tensor.sparse_dim()):
                 raise conversion.refused("sparse_dim argument !=self.sparse_dim()")
             return tensor
-        if tensor.sparse_dim() != 2:
-            raise conversion.refused(None, "for input tensors with sparse_dim()!=2 ")
         conversion.check_divisible(tensor._shape[:2], block)
         return compressed_of_coo(tensor, wanted, block)
     return _of_dense(tensor, wanted, conversion, sparse_dim, block, dense_dim)
@@ -152,8 +157,6 @@ def _of_compressed(
         raise RuntimeError(
             f"{conversion.to_kind}: expected SparseCsr or SparseCsc layout but got {title(own)}"
         )
-    if wanted.blocked and not own.blocked and tensor._batch:
-        raise conversion.refused(None, "for batched inputs ")
     conversion.check_divisible(tensor._shape[tensor._batch : tensor._batch + 2], block)
     return compressed_of_coo(coo_of_compressed(tensor), wanted, block, tensor._starts.dtype)
 

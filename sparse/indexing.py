@@ -293,6 +293,8 @@ IN_PLACE: dict[str, Callable[..., Any]] = {
 }
 
 TABLE: dict[str, Callable[..., Any]] = {
+    # written in ops that are here
+    **{name: op_registry.get_op(name).function for name in ("adjoint", "matrix_H")},
     "cat": _cat,
     "index_select": index_select,
     "narrow": _narrow,

@@ -298,6 +298,11 @@ class SparseTensor(Tensor):
 
     # --- other devices and libraries ---
 
+    def clone(self, *, memory_format: Any = None) -> Any:
+        """Return a copy of the tensor."""
+        check_no_format("clone", memory_format)
+        return super().clone()
+
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Return the tensor on another device and/or with another dtype."""
         if len(args) == 1 and isinstance(args[0], SparseTensor):
