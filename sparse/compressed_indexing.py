@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorplug.core.tensor.shapes import Shape
+
 from .compressed import CompressedTensor
 
 
@@ -64,3 +66,10 @@ def selected(tensor: CompressedTensor, dim: int, number: int) -> Any:
             "select(): selecting sparse dimensions is not supported for batched sparse compressed tensors."
         )
     return None
+
+
+def expanded(tensor: CompressedTensor, leading: Shape) -> CompressedTensor:
+    """Return a batch of one and the same matrix."""
+    parts = [part.expand((*leading, *part._shape)) for part in tensor._parts()]
+    starts, plain, values = parts
+    return CompressedTensor.of(tensor._layout, starts, plain, values, (*leading, *tensor._shape))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from tensorplug.core.ops import arange, searchsorted, stack
 
 from .arithmetic import as_coo, at_places_of, unique
 from .compressed import CompressedTensor
+from .compressed_indexing import expanded
 from .coordinates import CooTensor
 from .indexing import transpose
 from .layouts import sparse_csr, title
@@ -138,9 +140,15 @@ def _added(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     if isinstance(beta, (int, float)) and beta == 0:
         if isinstance(product, SparseTensor) and not isinstance(input, SparseTensor):
             return product.to_dense()
-        return product
+        return (
+            product.to_sparse(layout=input.layout) if _are_compressed(input, product) else product
+        )
     input = input if beta == 1 else input * beta
     return input + product
+
+
+def _are_compressed(*tensors: Any) -> bool:
+    return all([isinstance(tensor, CompressedTensor) for tensor in tensors])
 
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
@@ -172,9 +180,9 @@ def sampled_addmm(
     Parameters
     ----------
     input : Tensor
-        A sparse matrix, (n, p).
+        A sparse matrix, (n, p), or a batch of them.
     mat1, mat2 : Tensor
-        Dense, (n, m) and (m, p).
+        Dense, (batch, n, m) and (batch, m, p).
     beta, alpha : number
         Factors.
     out : Tensor, optional
@@ -193,20 +201,22 @@ def sampled_addmm(
         raise RuntimeError(
             f"sampled_addmm(): expected a sparse tensor to say where, got {input.layout}"
         )
-    batch = input.dim() - 2 if isinstance(input, CompressedTensor) else 0
-    if batch <= 0:
+    if isinstance(input, CompressedTensor) and input.dim() == 2 < mat1.dim() == mat2.dim():
+        input = expanded(input, tuple(mat1.shape[:-2]))
+    if not isinstance(input, CompressedTensor) or input.dim() == 2:
         _check_matrix(input, "sampled_addmm")
         _check_sizes(mat1, mat2, "sampled_addmm")
-    elif input.dense_dim() or not mat1.dim() == mat2.dim() == batch + 2:
+    elif input.dense_dim() or not mat1.dim() == mat2.dim() == input.dim():
         raise RuntimeError(
             "sampled_addmm(): a batch of sparse matrices takes as many dense ones, got input "
             f"{list(input.shape)}, mat1 {list(mat1.shape)}, mat2 {list(mat2.shape)}"
         )
     expected = (*mat1.shape[:-1], mat2.shape[-1])
-    if tuple(input.shape) != expected or mat1.shape[:-2] != mat2.shape[:-2]:
+    inner = (*mat1.shape[:-2], mat1.shape[-1], mat2.shape[-1])
+    if tuple(input.shape) != expected or tuple(mat2.shape) != inner:
         raise RuntimeError(
-            f"sampled_addmm(): Expected self to have the shape of the product, {list(expected)}, but got "
-            f"{list(input.shape)}"
+            f"sampled_addmm(): mat1 {list(mat1.shape)} and mat2 {list(mat2.shape)} have no product of the "
+            f"shape of self, {list(input.shape)}"
         )
     if out is not None:
         from .calls import written  # it needs this module
@@ -216,8 +226,9 @@ def sampled_addmm(
     places = as_coo(input)
     numbers, (row, column) = places._where[:-2], places._where[-2:]
     leading = tuple(input.shape[:-2])
-    rows = mat1.reshape(-1, mat1.shape[-1])
-    columns = mat2.transpose(-2, -1).reshape(-1, mat2.shape[-2])
+    count, size = math.prod(leading), mat1.shape[-1]
+    rows = mat1.reshape(count * input.shape[-2], size)
+    columns = mat2.transpose(-2, -1).reshape(count * input.shape[-1], size)
     rows = rows.index_select(0, flat_places(stack([*numbers, row]), (*leading, input.shape[-2])))
     columns = columns.index_select(
         0, flat_places(stack([*numbers, column]), (*leading, input.shape[-1]))

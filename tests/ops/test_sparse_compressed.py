@@ -495,3 +495,14 @@ def test_products_of_two_sparse_matrices_are_csr(name):
         product = x @ _made(tp, other, None, array.T)
         assert product.layout is tp.sparse_csr
         np.testing.assert_array_equal(_dense(product), array @ array.T)
+
+
+@pytest.mark.parametrize("beta", [0, 2])
+@pytest.mark.parametrize("name", LAYOUTS[:2])
+def test_addmm_of_sparse_matrices_is_of_the_layout_of_the_first(name, beta):
+    array = _array()
+    square = array @ array.T
+    x = _made(tp, name, None, array)
+    got = tp.addmm(_made(tp, name, None, square), x, x.t().to_sparse(layout=x.layout), beta=beta)
+    assert got.layout is x.layout
+    np.testing.assert_array_equal(_dense(got), beta * square + square)
