@@ -94,17 +94,14 @@ class _Conversion:
 
     def checked_blocksize(self, blocksize: Any) -> tuple[int, int]:
         """Return the size of blocks, and refuse one of what has none."""
-        if not getattr(self.layouts[1], "blocked", False):
-            if blocksize is not None:
-                raise self.refused("blocksize argument given")
-            return 1, 1
-        if blocksize is None:
+        blocked = getattr(self.layouts[1], "blocked", False)
+        sizes = (1, 1) if blocksize is None else tuple(blocksize)
+        if blocksize is None and blocked:
             kinds = [title(each) for each in self.layouts]
             raise RuntimeError(
                 f"{self.name}: conversion from {kinds[0]} to {kinds[1]} without blocksize argument given "
                 "is not supported"
             )
-        sizes = tuple(blocksize)
         if len(sizes) != 2:
             raise RuntimeError(
                 f"{self.name}: blocksize needs to be a tuple of size 2, but got {len(sizes)}"
@@ -113,6 +110,8 @@ class _Conversion:
             raise RuntimeError(
                 f"{self.name}: blocksize needs to be positive, but got {list(sizes)}"
             )
+        if blocksize is not None and not blocked:
+            raise self.refused("blocksize argument given")
         return sizes
 
     def check_divisible(self, sizes: tuple[int, ...], block: tuple[int, int]) -> None:

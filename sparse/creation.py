@@ -9,7 +9,7 @@ from typing import Any
 from tensorplug.core import Tensor
 from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
-from tensorplug.core.device.dtypes import INTEGER, DType, int32, int64
+from tensorplug.core.device.dtypes import INTEGER, DType, int32, int64, scalar_type
 from tensorplug.core.ops import arange, empty, stack
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.creation import as_tensor
@@ -17,7 +17,7 @@ from tensorplug.core.tensor.shapes import as_ints
 
 from .coordinates import CooTensor
 from .invariants import check_coalesced, check_within
-from .layouts import sparse_coo, sparse_csc, sparse_csr
+from .layouts import sparse_coo, sparse_csc, sparse_csr, title
 
 
 def sparse_coo_tensor(
@@ -133,17 +133,33 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
             [0., 0., 3.]])
     """
     if layout not in (None, sparse_coo, sparse_csr, sparse_csc):
-        raise NotImplementedError(
-            f"spdiags(): Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got {layout}"
+        raise RuntimeError(
+            "spdiags(): Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got "
+            f"{title(layout)}"
         )
     values = diagonals.reshape(1, -1) if diagonals.ndim == 1 else diagonals
     places = offsets.reshape(-1)
-    if values.ndim != 2 or len(shape) != 2:
-        raise ValueError("spdiags(): diagonals is a vector or a matrix, and shape has two sizes")
-    if len(places) != len(values) or len(places.unique()) != len(places):
-        raise ValueError(
-            f"spdiags(): {len(values)} diagonals need as many different offsets, got {places.tolist()}"
+    if values.ndim != 2:
+        raise RuntimeError(
+            f"spdiags(): Diagonals must be vector or matrix, got shape {list(diagonals.shape)}"
         )
+    if len(shape) != 2:
+        raise RuntimeError(f"spdiags(): Output shape must be 2d, got {tuple(shape)}")
+    if offsets.ndim > 1:
+        raise RuntimeError(
+            f"spdiags(): Offsets must be scalar or vector, got shape {list(offsets.shape)}"
+        )
+    if len(places) != len(values):
+        raise RuntimeError(
+            f"spdiags(): Number of diagonals ({len(values)}) does not match the number of offsets "
+            f"({len(places)})"
+        )
+    if places.dtype is not int64:
+        raise RuntimeError(
+            f"spdiags(): Offset Tensor must have dtype Long but got {scalar_type(places.dtype)}"
+        )
+    if len(places.unique()) != len(places):
+        raise RuntimeError(f"spdiags(): Offset tensor contains duplicate values: {places.tolist()}")
     columns = arange(values.shape[1]).expand(values.shape)
     rows = columns - places.reshape(-1, 1)
     within = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])

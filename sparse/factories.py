@@ -81,7 +81,8 @@ def made_in(layout: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if op in _LIKE and isinstance(args[0], SparseTensor) and layout is args[0].layout:
         made = nothing_stored(args[0], model.dtype, device)  # of as many dense dimensions
     else:
-        made = _empty(layout, model.shape, model.dtype, device, op.name)
+        example = args[0] if op in _LIKE else None
+        made = _empty(layout, model.shape, model.dtype, device, op.name, example)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -97,24 +98,38 @@ def made_into(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return out._take(made_in(out.layout, op, args, options))
 
 
-def _empty(layout: Any, shape: Any, dtype: Any, device: Any, name: str) -> SparseTensor:
-    """Return a tensor of a sparse layout without elements."""
-    values = ops.empty(0, dtype=dtype, device=device)
+def _empty(
+    layout: Any, shape: Any, dtype: Any, device: Any, name: str, example: Any = None
+) -> SparseTensor:
+    """Return a tensor of a sparse layout without elements; of as many dense dimensions as an example has."""
+    given = isinstance(example, SparseTensor)
+    count = len(shape) - (example.dense_dim() if given else 0)
+    dense = tuple(shape[count:])
     if layout is sparse_coo:
-        where = ops.empty((len(shape), 0), dtype=int64, device=device)
+        values = ops.empty((0, *dense), dtype=dtype, device=device)
+        where = ops.empty((count, 0), dtype=int64, device=device)
         return CooTensor.of(where, values, tuple(shape), True)
-    if len(shape) < 2:
+    if count < 2:
         raise RuntimeError(
             f"torch.{name}: Only batched sparse compressed (non-block) tensors are supported, but got size "
             f"{list(shape)}"
         )
+    sizes, block = shape[count - 2 : count], (1, 1)
     if layout.blocked:
-        raise not_of(f"{name}_sparse_compressed", "sparse compressed (non-block)", layout)
-    leading = tuple(shape[:-2])
-    count = shape[-2 if layout.by_rows else -1]
-    starts = ops.zeros((*leading, count + 1), dtype=int64, device=device)
-    plain = ops.empty((*leading, 0), dtype=int64, device=device)
-    return CompressedTensor.of(layout, starts, plain, values.reshape((*leading, 0)), tuple(shape))
+        if not isinstance(example, CompressedTensor) or not example._layout.blocked:
+            raise not_of(f"{name}_sparse_compressed", "sparse compressed (non-block)", layout)
+        block = example._blocksize
+        dense = (*block, *dense)
+    leading = tuple(shape[: count - 2])
+    number = 0 if layout.by_rows else 1
+    starts = (*leading, sizes[number] // block[number] + 1)
+    return CompressedTensor.of(
+        layout,
+        ops.zeros(starts, dtype=int64, device=device),
+        ops.empty((*leading, 0), dtype=int64, device=device),
+        ops.empty((*leading, 0, *dense), dtype=dtype, device=device),
+        tuple(shape),
+    )
 
 
 def _dense(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -118,6 +118,7 @@ def test_conversions_between_all_layouts(name, block, index):
         ("sparse_coo", None),
         ("sparse_bsr", None),
         ("sparse_csr", (2, 2)),
+        ("sparse_coo", (1,)),
     ]:
         results, errors = [], []
         for library, x in zip((tp, torch), pair, strict=True):
@@ -506,3 +507,50 @@ def test_addmm_of_sparse_matrices_is_of_the_layout_of_the_first(name, beta):
     got = tp.addmm(_made(tp, name, None, square), x, x.t().to_sparse(layout=x.layout), beta=beta)
     assert got.layout is x.layout
     np.testing.assert_array_equal(_dense(got), beta * square + square)
+
+
+@pytest.mark.parametrize("wanted", [*LAYOUTS, "sparse_coo", "strided"])
+@pytest.mark.parametrize(("name", "block"), CASES)
+def test_zeros_like_in_another_layout(name, block, wanted):
+    torch = pytest.importorskip("torch", reason="torch says what is kept")
+    for batch, dense in itertools.product(BATCHES, DENSE):
+        array = _array(batch=batch, dense=dense)
+        pair = [_made(library, name, block, array, dense) for library in (tp, torch)]
+        try:
+            expected = torch.zeros_like(pair[1], layout=getattr(torch, wanted))
+        except RuntimeError:  # ours may know more
+            continue
+        _same_as_torch(tp.zeros_like(pair[0], layout=getattr(tp, wanted)), expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "offsets", "size", "options"),
+    [
+        ((1, 3), [0], (3, 2, 3), {}),
+        ((2, 3), [[1, 2], [0, 3]], (3, 3), {}),
+        ((3, 2, 3), [0, 1, 2], (4, 4), {}),
+        ((3, 3), [-1, 0], (3, 3), {}),
+        ((2, 2), [-1, 0], (2, 3), {"layout": "sparse_bsr"}),
+        ((2, 5), [0, 0], (5, 5), {}),
+        ((1, 5), [0.0], (5, 5), {}),
+        ((2, 4), [0, 1], (3, 4), {"layout": "sparse_csc"}),
+        ((2, 4), [0, -1], (3, 4), {"layout": "sparse_csr"}),
+    ],
+)
+def test_spdiags(shape, offsets, size, options):
+    torch = pytest.importorskip("torch", reason="torch has the function")
+    results, errors = [], []
+    for library in (tp, torch):
+        named = {key: getattr(library, name) for key, name in options.items()}
+        try:
+            made = library.sparse.spdiags(
+                library.ones(shape), library.tensor(offsets), size, **named
+            )
+            results.append(made)
+        except RuntimeError as error:
+            errors.append(str(error))
+    assert len(errors) in (0, 2)
+    if errors:
+        assert errors[1].split("(")[0].split(",")[0].strip()[:30] in errors[0]
+    else:
+        _same_as_torch(*results)
