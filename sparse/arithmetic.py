@@ -11,6 +11,7 @@ from tensorplug.core.dispatch import op_registry
 from tensorplug.core.ops import cat, empty, searchsorted, zeros
 from tensorplug.core.ops.arithmetic.pointwise import check_factor, check_not_bool
 from tensorplug.core.tensor.base import TensorBase
+from tensorplug.core.tensor.layout import strided
 from tensorplug.core.tensor.predicates import result_type
 from tensorplug.core.tensor.shapes import broadcast_shapes
 
@@ -322,12 +323,13 @@ def _copy_in_place(input: Any, src: Any, non_blocking: bool = False) -> Any:
     if isinstance(src, (int, float)) and not src:  # zero_()
         return nothing_stored(input)
     if not isinstance(src, SparseTensor) or src.layout is not input.layout:
+        given: Any = getattr(src, "layout", strided)
         raise RuntimeError(
             "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self "
-            f"layout is {title(input.layout)} and src layout is {title(getattr(src, 'layout', src))}"
+            f"layout is {title(input.layout)} and src layout is {title(given)}"
             if isinstance(input, CompressedTensor)
             else f"copy_(): to a tensor of layout {input.layout} another of it is copied, got "
-            f"{getattr(src, 'layout', src)}"
+            f"{given}"
         )
     if isinstance(input, CompressedTensor):
         _check_copied(input, src)

@@ -95,6 +95,8 @@ class _Conversion:
     def checked_blocksize(self, blocksize: Any) -> tuple[int, int]:
         """Return the size of blocks, and refuse one of what has none."""
         blocked = getattr(self.layouts[1], "blocked", False)
+        if isinstance(blocksize, int):
+            blocksize = blocksize, blocksize
         sizes = (1, 1) if blocksize is None else tuple(blocksize)
         if blocksize is None and blocked:
             kinds = [title(each) for each in self.layouts]
@@ -178,13 +180,13 @@ def _of_dense(
             raise RuntimeError(
                 f"{name}: dense_dim argument must be in [0,{count - 2}] range, but {dense_dim} is given"
             )
-        sparse_dim = count - (dense_dim or 0)
-        if 0 in tensor.shape[: sparse_dim - 2]:
+        ahead = count - (dense_dim or 0)
+        if 0 in tensor.shape[: ahead - 2]:
             raise RuntimeError(
                 f"to_sparse_{conversion.kind}: Expected product of batch dimensions to be non-zero."
             )
-        conversion.check_divisible(tuple(tensor.shape[sparse_dim - 2 : sparse_dim]), block)
-        return compressed_of_coo(coo_of_dense(tensor, sparse_dim), wanted, block)
+        conversion.check_divisible(tuple(tensor.shape[ahead - 2 : ahead]), block)
+        return compressed_of_coo(coo_of_dense(tensor, ahead), wanted, block)
     chosen = sparse_dim if sparse_dim is not None else count - (dense_dim or 0)
     if not (0 < chosen <= count or chosen == count):
         raise RuntimeError(

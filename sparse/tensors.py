@@ -53,7 +53,7 @@ class SparseTensor(Tensor):
     __torch_function__: Any = staticmethod(disabled_torch_function_impl)
 
     _stored: Any
-    _layout: layout
+    _layout: Any
 
     @classmethod
     def _bare(cls, values: Any, shape: Shape, shown: layout) -> Self:

@@ -142,6 +142,7 @@ def test_conversions_between_all_layouts(name, block, index):
         ("to_sparse_bsr", ((2, 3),)),
         ("to_sparse_bsc", ((2, 3),)),
         ("to_sparse_bsr", ((3, 3),)),
+        ("to_sparse_bsc", (2,)),
         ("to_sparse_bsr", ((0, 3),)),
         ("to_sparse_bsc", ((1, 2, 3),)),
         ("to_sparse_csr", (1,)),
@@ -413,6 +414,10 @@ REFUSED = {
     "copy_ of a dense one": (
         lambda x: x.clone().copy_(x.to_dense()),
         "copy of sparse compressed tensors having different layouts is not supported",
+    ),
+    "copy_ of a number": (
+        lambda x: x.clone().copy_(1),
+        "self layout is Sparse[BC]s[rc] and src layout is Strided",
     ),
     "copy_ of fewer": (lambda x: x.clone().copy_(tp.zeros_like(x)), "same number of specified"),
     "copy_ of another shape": (
