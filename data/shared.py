@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from tensorplug.core import Tensor
 from tensorplug.core.tensor.host_memory import reduce_elements
+from tensorplug.core.tensor.layout import strided
 from tensorplug.core.tensor.shared_memory import SharedMemory, alive
 
 from .signals import signals_put_off
@@ -50,7 +51,8 @@ class _Pickler(pickle.Pickler):
                 "a DataLoader worker cannot hand over a tensor that requires grad and is no leaf; "
                 "detach() it in the dataset or in collate_fn"
             )
-        return reduce_elements(obj)
+        # A tensor of another layout is pickled as its parts, which come here in turn.
+        return reduce_elements(obj) if obj.layout is strided else NotImplemented
 
 
 def pack(head: Any, batch: Any) -> Message:

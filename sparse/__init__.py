@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from . import plugin as plugin  # isort: skip  # first: it registers the ops
-from .creation import (
-    check_sparse_tensor_invariants,
+from .compressed_creation import (
+    sparse_bsc_tensor,
+    sparse_bsr_tensor,
     sparse_compressed_tensor,
-    sparse_coo_tensor,
+    sparse_csc_tensor,
     sparse_csr_tensor,
-    spdiags,
 )
-from .layouts import sparse_coo, sparse_csr
+from .creation import check_sparse_tensor_invariants, sparse_coo_tensor, spdiags
+from .layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .products import addmm, as_hybrid, matmul, reduced_product, sampled_addmm, sspaddmm
 from .reductions import log_softmax, softmax, sum
 from .tensors import SparseTensor
@@ -30,9 +31,15 @@ __all__ = [
     "sampled_addmm",
     "smm",
     "softmax",
+    "sparse_bsc",
+    "sparse_bsc_tensor",
+    "sparse_bsr",
+    "sparse_bsr_tensor",
     "sparse_compressed_tensor",
     "sparse_coo",
     "sparse_coo_tensor",
+    "sparse_csc",
+    "sparse_csc_tensor",
     "sparse_csr",
     "sparse_csr_tensor",
     "spdiags",

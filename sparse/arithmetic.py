@@ -11,13 +11,16 @@ from tensorplug.core.dispatch import op_registry
 from tensorplug.core.ops import cat, empty, searchsorted, zeros
 from tensorplug.core.ops.arithmetic.pointwise import check_factor, check_not_bool
 from tensorplug.core.tensor.base import TensorBase
+from tensorplug.core.tensor.layout import strided
 from tensorplug.core.tensor.predicates import result_type
 from tensorplug.core.tensor.shapes import broadcast_shapes
 
 from .broadcasting import broadcast, fits, shape_beside
-from .layouts import sparse_csr
-from .structure import coo_of_csr, csr_of_coo, flat_places
-from .tensors import CooTensor, CsrTensor, SparseTensor
+from .compressed import CompressedTensor
+from .coordinates import CooTensor
+from .layouts import title
+from .structure import compressed_of_coo, coo_of_compressed, flat_places
+from .tensors import SparseTensor
 
 #: Pointwise ops of one tensor that are zero at zero, so that what is not stored stays so.
 ZERO_AT_ZERO = (
@@ -32,7 +35,7 @@ LINEAR = ("neg", "positive", "conj", "conj_physical", "real", "imag")
 
 def as_coo(tensor: Any) -> CooTensor:
     """Return a sparse tensor by coordinates."""
-    return coo_of_csr(tensor) if isinstance(tensor, CsrTensor) else tensor
+    return coo_of_compressed(tensor) if isinstance(tensor, CompressedTensor) else tensor
 
 
 def unique(tensor: Any) -> Any:
@@ -40,9 +43,20 @@ def unique(tensor: Any) -> Any:
     return tensor.coalesce() if isinstance(tensor, CooTensor) else tensor
 
 
-def like(tensor: CooTensor, shown: Any) -> Any:
-    """Return a tensor by coordinates in a layout."""
-    return csr_of_coo(tensor) if shown is sparse_csr else tensor
+def like(tensor: CooTensor, example: Any) -> Any:
+    """Return a tensor by coordinates in the layout, and with blocks of the size, of another sparse one."""
+    if not isinstance(example, CompressedTensor):
+        return tensor
+    dtype = example._starts.dtype
+    return compressed_of_coo(tensor, example._layout, example._blocksize, dtype)
+
+
+def at_places_of(tensor: Any, values: Any) -> Any:
+    """Return a sparse tensor like another with other values, (nnz, dense), in the order of :func:`as_coo`."""
+    if not isinstance(tensor, CompressedTensor):
+        return tensor._with_values(values)
+    leading = tensor._stored._shape[: len(tensor._stored._shape) - tensor.dense_dim()]
+    return tensor._with_values(values.reshape((*leading, *values._shape[1:])))
 
 
 def _pointwise(name: str, linear: bool) -> Callable[..., Any]:
@@ -81,10 +95,10 @@ def _mul(input: Any, other: Any) -> Any:
             "not broadcast to each other"
         )
     if shape == places._shape:
-        return input._with_values(input._stored * _gathered(other, places, "mul"))
+        return at_places_of(input, places._stored * _gathered(other, places, "mul"))
     places = broadcast(places, shape)
     product = places._with_values(places._stored * _gathered(other, places, "mul"))
-    return like(product, input.layout)
+    return like(product, input)
 
 
 def _times_number(input: Any, number: Any) -> Any:
@@ -121,7 +135,7 @@ def _intersection(input: Any, other: Any) -> Any:
         0, where.index_select(0, chosen)
     )
     result = CooTensor.of(a._where.index_select(1, chosen), values, shape, True)
-    return like(result, input.layout)
+    return like(result, input)
 
 
 def _looked_up(a: CooTensor, b: CooTensor) -> tuple[Any, Any]:
@@ -204,12 +218,12 @@ def _add(input: Any, other: Any, alpha: Any = 1) -> Any:
             if not b._nnz():
                 return input.to(dtype)
             if not a._nnz():
-                return like(b._with_values(_times(b._stored.to(dtype), alpha)), input.layout)
+                return like(b._with_values(_times(b._stored.to(dtype), alpha)), input)
         _check_alike(a, b, "add")
         added = _times(b._stored.to(dtype), alpha)
         values = cat([a._stored.to(dtype), added])
         total = CooTensor.of(cat([a._where, b._where], 1), values, a._shape)
-        return like(total.coalesce() if a._coalesced and b._coalesced else total, input.layout)
+        return like(total.coalesce() if a._coalesced and b._coalesced else total, input)
     if not isinstance(input, SparseTensor) and isinstance(input, TensorBase):
         return _added_to_dense(input, other, alpha)
     if isinstance(other, TensorBase) and not is_number(other):
@@ -299,7 +313,7 @@ def _cast(input: Any, dtype: Any) -> Any:
     return input._with_values(input._stored.to(dtype))
 
 
-def _clone(input: Any, *, memory_format: Any = None) -> Any:
+def _clone(input: Any) -> Any:
     return input._with(tuple([part.clone() for part in input._parts()]))
 
 
@@ -309,33 +323,59 @@ def _copy_in_place(input: Any, src: Any, non_blocking: bool = False) -> Any:
     if isinstance(src, (int, float)) and not src:  # zero_()
         return nothing_stored(input)
     if not isinstance(src, SparseTensor) or src.layout is not input.layout:
+        given: Any = getattr(src, "layout", strided)
         raise RuntimeError(
-            "copy_(): copy of sparse compressed tensors having different layouts is not supported. A tensor "
-            f"of layout {input.layout} takes another of it, got {getattr(src, 'layout', src)}"
-            if isinstance(input, CsrTensor)
+            "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. self "
+            f"layout is {title(input.layout)} and src layout is {title(given)}"
+            if isinstance(input, CompressedTensor)
             else f"copy_(): to a tensor of layout {input.layout} another of it is copied, got "
-            f"{getattr(src, 'layout', src)}"
+            f"{given}"
         )
-    if src._shape != input._shape:
+    if isinstance(input, CompressedTensor):
+        _check_copied(input, src)
+    elif src._shape != input._shape:
         raise RuntimeError(
             f"copy_(): expected the shape {list(input.shape)}, got {list(src.shape)}"
         )
     return _clone(src.to(device=input.device, dtype=input.dtype))
 
 
+def _check_copied(input: CompressedTensor, src: Any) -> None:
+    """Refuse to copy what is not of as many elements, rows or columns, and of blocks of the size."""
+    if src._nnz() != input._nnz():
+        raise RuntimeError(
+            "torch.copy_: only sparse compressed tensors with the same number of specified elements are "
+            f"supported, got {input._nnz()} and {src._nnz()}"
+        )
+    if src._blocksize != input._blocksize:
+        raise RuntimeError(
+            "torch.copy_: copy of sparse compressed tensors having different block sizes is not supported. "
+            f"self and src block sizes are {list(input._blocksize)} and {list(src._blocksize)}, respectively."
+        )
+    if src._shape != input._shape:
+        dim = input._batch + (0 if input._layout.by_rows else 1)
+        raise RuntimeError(
+            f"torch.copy_: expected shapes of self and src to match along dimension {dim} for "
+            f"{title(input._layout)} layout, and along all others, got {list(input.shape)} and "
+            f"{list(src.shape)}"
+        )
+
+
 def nothing_stored(input: Any, dtype: Any = None, device: Any = None) -> Any:
     """Return a sparse tensor of the shape and layout of another, in which nothing is stored."""
     device = input.device if device is None else device
-    dense = input._shape[input.sparse_dim() :]
-    values = empty((0, *dense), dtype=dtype or input.dtype, device=device)
-    if isinstance(input, CsrTensor):
-        starts, columns = input._starts, input._columns
-        return CsrTensor.of(
-            zeros(tuple(starts.shape), dtype=starts.dtype, device=device),
-            empty(0, dtype=columns.dtype, device=device),
-            values,
-            input._shape,
+    dtype = dtype or input.dtype
+    if isinstance(input, CompressedTensor):
+        starts, batch = input._starts, input._shape[: input._batch]
+        value = input._stored._shape[len(batch) + 1 :]
+        return input._with(
+            (
+                zeros(starts._shape, dtype=starts.dtype, device=device),
+                empty((*batch, 0), dtype=starts.dtype, device=device),
+                empty((*batch, 0, *value), dtype=dtype, device=device),
+            )
         )
+    values = empty((0, *input._shape[input.sparse_dim() :]), dtype=dtype, device=device)
     where = empty((input.sparse_dim(), 0), dtype=int64, device=device)
     return CooTensor.of(where, values, input._shape, True)
 
@@ -367,7 +407,7 @@ def sparse_mask(input: Any, mask: Any) -> Any:
         )
     places = as_coo(mask)
     if not isinstance(input, SparseTensor):
-        return mask._with_values(_gathered(input, places, "sparse_mask"))
+        return at_places_of(mask, _gathered(input, places, "sparse_mask"))
     source = unique(as_coo(input))
     _check_alike(source, places, "sparse_mask")
     where, found = _looked_up(places, source)
@@ -376,7 +416,7 @@ def sparse_mask(input: Any, mask: Any) -> Any:
     )
     chosen = found.nonzero().squeeze(1)
     stored = source._stored.index_select(0, where.index_select(0, chosen))
-    return mask._with_values(values.index_add(0, chosen, stored))
+    return at_places_of(mask, values.index_add(0, chosen, stored))
 
 
 TABLE: dict[str, Callable[..., Any]] = {

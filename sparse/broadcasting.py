@@ -9,8 +9,8 @@ from tensorplug.core.device.dtypes import int64
 from tensorplug.core.ops import arange
 from tensorplug.core.tensor.shapes import Shape
 
+from .coordinates import CooTensor
 from .structure import places_of
-from .tensors import CooTensor
 
 
 def broadcast(tensor: CooTensor, shape: Shape) -> CooTensor:

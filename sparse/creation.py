@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from contextlib import ContextDecorator
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
-from tensorplug.core.device.dtypes import INTEGER, DType, int32, int64
+from tensorplug.core.device.dtypes import INTEGER, DType, int32, int64, scalar_type
 from tensorplug.core.ops import arange, empty, stack
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.creation import as_tensor
-from tensorplug.core.tensor.layout import layout, strided
-from tensorplug.core.tensor.shapes import Shape, as_ints
+from tensorplug.core.tensor.shapes import as_ints
 
-from .invariants import check_coalesced, check_columns_ordered, check_rows, check_within
-from .layouts import sparse_coo, sparse_csr
-from .structure import coo_of_csr, coo_of_dense, csr_of_coo
-from .tensors import CooTensor, CsrTensor, SparseTensor
+from .coordinates import CooTensor
+from .invariants import check_coalesced, check_within
+from .layouts import sparse_coo, sparse_csc, sparse_csr, title
 
 
 def sparse_coo_tensor(
@@ -76,8 +74,8 @@ def sparse_coo_tensor(
         where = empty((len(shape), 0), dtype=int64, device=device)
         made = CooTensor.of(where, values, shape, True)
         return made.requires_grad_() if requires_grad else made
-    stored = _values(values, dtype, device, requires_grad)
-    where = _integers(indices, stored.device, "sparse_coo_tensor").to(int64)
+    stored = stored_values(values, dtype, device, requires_grad)
+    where = integers(indices, stored.device, "sparse_coo_tensor").to(int64)
     if where.dim() != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where.shape)}")
     if not stored.dim():  # the number of one place
@@ -104,125 +102,11 @@ def sparse_coo_tensor(
             f"{list(stored.shape)}"
         )
     # Looked at wherever that takes no wait for a device: a place outside is no place.
-    if _checks(check_invariants, stored):
+    if is_looked_at(check_invariants, stored):
         check_within(where, shape[:sparse], "sparse_coo_tensor")
-        if is_coalesced and _is_asked(check_invariants):
+        if is_coalesced and is_asked(check_invariants):
             check_coalesced(where, shape[:sparse], "sparse_coo_tensor")
     return CooTensor.of(where, stored, shape, bool(is_coalesced))
-
-
-def sparse_csr_tensor(
-    crow_indices: Any,
-    col_indices: Any,
-    values: Any,
-    size: Any = None,
-    *,
-    dtype: DType | None = None,
-    device: Device | str | None = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    check_invariants: bool | None = None,
-) -> Tensor:
-    """Return a sparse matrix that is stored row by row.
-
-    Parameters
-    ----------
-    crow_indices : array_like
-        (rows + 1,): where in the other two each row begins, and the last one ends.
-    col_indices : array_like
-        (nnz,): the column of each value.
-    values : array_like
-        (nnz,).
-    size : tuple of int, optional
-        The shape; by default the smallest that holds all.
-    dtype, device, pin_memory, requires_grad, check_invariants
-        As of :func:`sparse_coo_tensor`.
-
-    Raises
-    ------
-    RuntimeError
-        If the parts do not fit each other.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.sparse_csr_tensor([0, 1, 3], [2, 0, 2], [3.0, 4.0, 5.0]).to_dense()
-    tensor([[0., 0., 3.],
-            [4., 0., 5.]])
-    """
-    name = "sparse_csr_tensor"
-    stored = _values(values, dtype, device, requires_grad)
-    starts = _integers(crow_indices, stored.device, name)
-    columns = _integers(col_indices, stored.device, name)
-    if starts.dim() > 1 or columns.dim() > 1 or stored.dim() > 1:
-        raise NotImplementedError(
-            f"{name}(): one matrix of single elements; batches of them and dense dimensions are not "
-            f"there, got crow_indices {list(starts.shape)}, col_indices {list(columns.shape)}, values "
-            f"{list(stored.shape)}"
-        )
-    if starts.dtype is not columns.dtype:
-        raise RuntimeError(
-            "crow_indices and col_indices must have the same dtype, but got "
-            f"{starts.dtype} and {columns.dtype}"
-        )
-    if columns._shape != stored._shape or not starts.numel():
-        raise RuntimeError(
-            f"{name}(): col_indices and values must have one element for each stored one, and "
-            f"crow_indices one more than rows, got {list(columns.shape)}, {list(stored.shape)} and "
-            f"{list(starts.shape)}"
-        )
-    if size is None:
-        width = int(columns.max()) + 1 if columns.numel() else 0
-        shape: Shape = (starts._shape[0] - 1, width)
-    else:
-        shape = as_ints(tuple(size))
-    if len(shape) != 2 or shape[0] != starts._shape[0] - 1:
-        raise RuntimeError(
-            "crow_indices.shape[-1] must be equal to the number of rows + 1 "
-            f"(={shape[0] + 1 if shape else 1}), but got {starts._shape[0]}"
-        )
-    if _checks(check_invariants, stored):
-        check_rows(starts, columns, shape, name)
-        if _is_asked(check_invariants):
-            check_columns_ordered(starts, columns, shape, name)
-    return CsrTensor.of(starts, columns, stored, shape)
-
-
-def sparse_compressed_tensor(
-    compressed_indices: Any,
-    plain_indices: Any,
-    values: Any,
-    size: Any = None,
-    *,
-    dtype: DType | None = None,
-    layout: Any = None,
-    device: Device | str | None = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    check_invariants: bool | None = None,
-) -> Tensor:
-    """Return a sparse matrix whose rows are stored one after another; of `layout` ``tp.sparse_csr``.
-
-    The other arguments are those of :func:`sparse_csr_tensor`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> x = tp.sparse_compressed_tensor([0, 1], [1], [2.0], layout=tp.sparse_csr)
-    >>> x.to_dense()
-    tensor([[0., 2.]])
-    """
-    if layout is None:
-        raise TypeError("sparse_compressed_tensor(): Missing argument layout")
-    if layout is not sparse_csr:
-        raise NotImplementedError(
-            f"sparse_compressed_tensor(): of layout {layout} there are no tensors, of "
-            "tensorplug.sparse_csr there are"
-        )
-    return sparse_csr_tensor(
-        compressed_indices, plain_indices, values, size, dtype=dtype, device=device,
-        requires_grad=requires_grad, check_invariants=check_invariants,
-    )  # fmt: skip
 
 
 def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
@@ -237,7 +121,7 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
     shape : tuple of int
         Rows and columns of the matrix.
     layout : layout, optional
-        ``tp.sparse_coo``, the default, or ``tp.sparse_csr``.
+        ``tp.sparse_coo``, the default, ``tp.sparse_csr`` or ``tp.sparse_csc``.
 
     Examples
     --------
@@ -248,18 +132,34 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
             [0., 2., 6.],
             [0., 0., 3.]])
     """
-    if layout not in (None, sparse_coo, sparse_csr):
-        raise NotImplementedError(
-            f"spdiags(): sparse tensors are COO or CSR; got the layout {layout}"
+    if layout not in (None, sparse_coo, sparse_csr, sparse_csc):
+        raise RuntimeError(
+            "spdiags(): Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got "
+            f"{title(layout)}"
         )
     values = diagonals.reshape(1, -1) if diagonals.ndim == 1 else diagonals
     places = offsets.reshape(-1)
-    if values.ndim != 2 or len(shape) != 2:
-        raise ValueError("spdiags(): diagonals is a vector or a matrix, and shape has two sizes")
-    if len(places) != len(values) or len(places.unique()) != len(places):
-        raise ValueError(
-            f"spdiags(): {len(values)} diagonals need as many different offsets, got {places.tolist()}"
+    if values.ndim != 2:
+        raise RuntimeError(
+            f"spdiags(): Diagonals must be vector or matrix, got shape {list(diagonals.shape)}"
         )
+    if len(shape) != 2:
+        raise RuntimeError(f"spdiags(): Output shape must be 2d, got {tuple(shape)}")
+    if offsets.ndim > 1:
+        raise RuntimeError(
+            f"spdiags(): Offsets must be scalar or vector, got shape {list(offsets.shape)}"
+        )
+    if len(places) != len(values):
+        raise RuntimeError(
+            f"spdiags(): Number of diagonals ({len(values)}) does not match the number of offsets "
+            f"({len(places)})"
+        )
+    if places.dtype is not int64:
+        raise RuntimeError(
+            f"spdiags(): Offset Tensor must have dtype Long but got {scalar_type(places.dtype)}"
+        )
+    if len(places.unique()) != len(places):
+        raise RuntimeError(f"spdiags(): Offset tensor contains duplicate values: {places.tolist()}")
     columns = arange(values.shape[1]).expand(values.shape)
     rows = columns - places.reshape(-1, 1)
     within = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
@@ -268,7 +168,7 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
     return made if layout is None else made.to_sparse(layout=layout)
 
 
-def _values(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
+def stored_values(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
     """Return values as a tensor: a new leaf, or a view that leads back to the one that was given."""
     given = isinstance(values, TensorBase)
     stored = as_tensor(values, dtype=dtype, device=device)
@@ -280,7 +180,8 @@ def _values(values: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
     return stored.view_as(stored) if stored.requires_grad else stored.detach()
 
 
-def _integers(indices: Any, device: Device, name: str) -> Any:
+def integers(indices: Any, device: Device, name: str) -> Any:
+    """Return indices as a tensor on a device, of int32 if they are, else of int64."""
     found = as_tensor(indices, device=device)
     if found.dtype in (int32, int64):
         return found.detach()
@@ -329,72 +230,13 @@ class check_sparse_tensor_invariants(OwnContext, ContextDecorator):
         return (partial(setting, self._wanted),), (partial(setting, self.is_enabled()),)
 
 
-def _checks(asked: bool | None, stored: Any) -> bool:
+def is_looked_at(asked: bool | None, stored: Any) -> bool:
+    """Return whether indices are looked at: where the caller asks for it, and where it takes no wait."""
     if stored.is_meta:
         return False
-    return _is_asked(asked) or stored.device.type == "cpu"
+    return is_asked(asked) or stored.device.type == "cpu"
 
 
-def _is_asked(asked: bool | None) -> bool:
+def is_asked(asked: bool | None) -> bool:
+    """Return whether the caller asks for a look at all indices, or the setting does."""
     return check_sparse_tensor_invariants.is_enabled() if asked is None else asked
-
-
-# --- conversions ------------------------------------------------------------------------------
-
-
-def to_layout(tensor: Any, wanted: Any, name: str, sparse_dim: int | None = None) -> Any:
-    """Return a tensor in a layout."""
-    if wanted is strided:
-        return tensor.to_dense()
-    if wanted not in (sparse_coo, sparse_csr):
-        raise NotImplementedError(
-            f"{name}(): there are no tensors of layout {wanted}; there are those of sparse_coo and "
-            "sparse_csr"
-        )
-    if not isinstance(tensor, SparseTensor):
-        if wanted is sparse_csr and tensor.dim() != 2:
-            raise RuntimeError(f"{name}(): expected a matrix, got shape {list(tensor.shape)}")
-        chosen = tensor.dim() if sparse_dim is None else sparse_dim
-        if not (0 < chosen <= tensor.dim() or chosen == tensor.dim()):
-            raise RuntimeError(
-                f"{name}(): sparse_dim argument must be in >0 range and not larger than the "
-                f"{tensor.dim()} dimensions, got {chosen}"
-            )
-        tensor = coo_of_dense(tensor, chosen)
-    if tensor.layout is wanted:
-        return tensor
-    tensor = cast(Any, tensor)
-    return csr_of_coo(tensor) if wanted is sparse_csr else coo_of_csr(tensor)
-
-
-def rebuilt(
-    shown: layout, saved: tuple[Any, ...], requires_grad: bool, attributes: dict[str, Any]
-) -> Any:
-    """Return the sparse tensor that a pickle holds the parts of."""
-    made: Any = of_parts(shown, saved)
-    made.__dict__.update(attributes)
-    return made.requires_grad_() if requires_grad else made
-
-
-def of_parts(shown: Any, parts: Any) -> Any:
-    """Return the sparse tensor of a layout and what torch's files hold after it.
-
-    Raises
-    ------
-    ValueError
-        If the parts are of other kinds.
-    """
-    if shown is sparse_coo and len(parts) in (3, 4) and _are_tensors(parts[:2]):
-        indices, values, size, *known = parts
-        made: Any = sparse_coo_tensor(indices, values, tuple(size))
-        return made._coalesced_(made._coalesced or known == [True])
-    if shown is sparse_csr and len(parts) == 4 and _are_tensors(parts[:3]):
-        starts, columns, values = parts[:3]
-        if not bool(starts.any()):  # also the first reading of torch's old format, over zeros
-            columns, values = columns[:0], values[:0]
-        return sparse_csr_tensor(starts, columns, values, tuple(parts[3]))
-    raise ValueError(f"a tensor of layout {shown!r} of {len(parts)} parts")
-
-
-def _are_tensors(parts: Any) -> bool:
-    return all([isinstance(part, TensorBase) for part in parts])

@@ -18,8 +18,10 @@ from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.layout import preserve_format, strided
 
 from .arithmetic import nothing_stored
-from .layouts import sparse_coo, sparse_csr
-from .tensors import CooTensor, CsrTensor, SparseTensor
+from .compressed import CompressedTensor
+from .coordinates import CooTensor
+from .layouts import not_of, sparse_coo, title
+from .tensors import SparseTensor
 
 
 def _ops(*makers: Any) -> tuple[Op, ...]:
@@ -29,7 +31,7 @@ def _ops(*makers: Any) -> tuple[Op, ...]:
 _LIKE = _ops(ops.empty_like, ops.zeros_like)
 _NOTHING_STORED = (*_LIKE, *_ops(ops.empty, ops.zeros, ops.new_empty, ops.new_zeros))
 _WINDOWS = _ops(*[getattr(windows_namespace, name) for name in windows_namespace.__all__])
-#: Those that torch has of a matrix stored row by row: they keep its places.
+#: Those that torch has of matrices stored row by row or column by column: they keep the places.
 _AT_THE_PLACES = _ops(ops.empty_like, ops.ones_like, ops.full_like, ops.randn_like)
 _OF_A_TENSOR = (
     *_LIKE,
@@ -79,7 +81,8 @@ def made_in(layout: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if op in _LIKE and isinstance(args[0], SparseTensor) and layout is args[0].layout:
         made = nothing_stored(args[0], model.dtype, device)  # of as many dense dimensions
     else:
-        made = _empty(layout, model.shape, model.dtype, device, op.name)
+        example = args[0] if op in _LIKE else None
+        made = _empty(layout, model.shape, model.dtype, device, op.name, example)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -95,24 +98,38 @@ def made_into(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return out._take(made_in(out.layout, op, args, options))
 
 
-def _empty(layout: Any, shape: Any, dtype: Any, device: Any, name: str) -> SparseTensor:
-    """Return a tensor of a sparse layout without elements."""
-    values = ops.empty(0, dtype=dtype, device=device)
+def _empty(
+    layout: Any, shape: Any, dtype: Any, device: Any, name: str, example: Any = None
+) -> SparseTensor:
+    """Return a tensor of a sparse layout without elements; of as many dense dimensions as an example has."""
+    given = isinstance(example, SparseTensor)
+    count = len(shape) - (example.dense_dim() if given else 0)
+    dense = tuple(shape[count:])
     if layout is sparse_coo:
-        where = ops.empty((len(shape), 0), dtype=int64, device=device)
+        values = ops.empty((0, *dense), dtype=dtype, device=device)
+        where = ops.empty((count, 0), dtype=int64, device=device)
         return CooTensor.of(where, values, tuple(shape), True)
-    if len(shape) < 2:
+    if count < 2:
         raise RuntimeError(
             f"torch.{name}: Only batched sparse compressed (non-block) tensors are supported, but got size "
             f"{list(shape)}"
         )
-    if layout is not sparse_csr or len(shape) > 2:
-        raise NotImplementedError(
-            f"{name}(): tensors of layout {layout} are matrices, got size {list(shape)}"
-        )
-    starts = ops.zeros(shape[0] + 1, dtype=int64, device=device)
-    columns = ops.empty(0, dtype=int64, device=device)
-    return CsrTensor.of(starts, columns, values, tuple(shape))
+    sizes, block = shape[count - 2 : count], (1, 1)
+    if layout.blocked:
+        if not isinstance(example, CompressedTensor) or not example._layout.blocked:
+            raise not_of(f"{name}_sparse_compressed", "sparse compressed (non-block)", layout)
+        block = example._blocksize
+        dense = (*block, *dense)
+    leading = tuple(shape[: count - 2])
+    number = 0 if layout.by_rows else 1
+    starts = (*leading, sizes[number] // block[number] + 1)
+    return CompressedTensor.of(
+        layout,
+        ops.zeros(starts, dtype=int64, device=device),
+        ops.empty((*leading, 0), dtype=int64, device=device),
+        ops.empty((*leading, 0, *dense), dtype=dtype, device=device),
+        tuple(shape),
+    )
 
 
 def _dense(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -125,11 +142,20 @@ def _dense(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _like(op: Op, input: Any, *args: Any, layout: Any = None, **kwargs: Any) -> Any:
     """Return what an op makes after the example of a sparse tensor, by default in its layout."""
-    kept = op in _AT_THE_PLACES and isinstance(input, CsrTensor)
+    kept = op in _AT_THE_PLACES and isinstance(input, CompressedTensor)
     if kept and layout in (None, input.layout) and kwargs.get("memory_format") is None:
         values = op.call(input._stored.detach(), *args, **kwargs)
         starts, columns = [part.to(values.device, copy=True) for part in input._parts()[:-1]]
-        return CsrTensor.of(starts, columns, values, input._shape)
+        return input._with((starts, columns, values))
+    if (
+        op is _LIKE[0]
+        and isinstance(input, CompressedTensor)
+        and layout not in (None, input.layout)
+    ):
+        raise RuntimeError(
+            f"empty_like with different sparse layout is not supported (self is {title(input.layout)} but "
+            f"you requested {title(layout)})"
+        )
     return made_in(layout or input.layout, op, (input, *args), kwargs)
 
 

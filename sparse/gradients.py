@@ -7,7 +7,7 @@ from typing import Any
 from tensorplug.autograd import Function
 from tensorplug.core.ops import index_select
 
-from .tensors import CooTensor
+from .coordinates import CooTensor
 
 
 class _Rows(Function):

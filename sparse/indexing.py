@@ -12,9 +12,12 @@ from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.shapes import normalize_dim
 
 from .arithmetic import as_coo, like
+from .compressed import CompressedTensor
+from .compressed_indexing import permuted, selected
+from .coordinates import CooTensor, sparse_dim_of
 from .layouts import sparse_coo
 from .structure import spread
-from .tensors import CooTensor, SparseTensor, sparse_dim_of
+from .tensors import SparseTensor
 
 CAT = op_registry.handle("cat")
 
@@ -34,7 +37,9 @@ def permute(input: Any, *sizes: Any, dims: Any = None) -> Any:
         raise RuntimeError(
             f"permute(): expected each of the {count} dimensions once, got {list(given)}"
         )
-    places = as_coo(input)
+    if isinstance(input, CompressedTensor):
+        return permuted(input, order)
+    places = input
     sparse = places.sparse_dim()
     if sorted(order[:sparse]) != list(range(sparse)):
         raise RuntimeError(
@@ -47,7 +52,7 @@ def permute(input: Any, *sizes: Any, dims: Any = None) -> Any:
         values = values.permute(0, *[dim - sparse + 1 for dim in order[sparse:]])
     coalesced = places._coalesced and order[:sparse] == list(range(sparse))
     shape = tuple([input._shape[dim] for dim in order])
-    return like(CooTensor.of(where, values, shape, coalesced), input.layout)
+    return CooTensor.of(where, values, shape, coalesced)
 
 
 def _as_index(numbers: Sequence[int], beside: Any) -> Any:
@@ -67,6 +72,8 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:
 
 def _t(input: Any) -> Any:
     count = len(input._shape)
+    if count > 2 and isinstance(input, CompressedTensor):
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {count}D")
     if count > 2 or input.dense_dim():
         raise RuntimeError(
             "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
@@ -103,21 +110,24 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
     where = places._where.index_select(1, chosen)
     where[dim] = owners
     made = CooTensor.of(where, places._stored.index_select(0, chosen), shape)
-    return like(made, input.layout)
+    return like(made, input)
 
 
 def select(input: Any, dim: int, index: Any) -> Any:
     """Return one slice along a dimension, by coordinates; dense if no sparse dimension is left."""
-    places = as_coo(input)
-    is_sparse, dim = sparse_dim_of(places, dim, "select")
-    whole = dim if is_sparse else dim + places.sparse_dim()
-    size, number = places._shape[whole], int(index)
+    whole = normalize_dim(dim, len(input._shape), "select")
+    size, number = input._shape[whole], int(index)
     if not -size <= number < size:
         raise IndexError(
             f"select(): index {number} out of range for tensor of size {list(input.shape)} at "
             f"dimension {whole}"
         )
     number %= size
+    made = selected(input, whole, number) if isinstance(input, CompressedTensor) else None
+    if made is not None:
+        return made
+    places = as_coo(input)
+    is_sparse, dim = sparse_dim_of(places, whole, "select")
     shape = (*places._shape[:whole], *places._shape[whole + 1 :])
     if not is_sparse:
         return CooTensor.of(
@@ -129,7 +139,10 @@ def select(input: Any, dim: int, index: Any) -> Any:
         return values.sum(0, dtype=values.dtype)
     rest = [d for d in range(places.sparse_dim()) if d != dim]
     where = places._where.index_select(0, _as_index(rest, places._where)).index_select(1, chosen)
-    return CooTensor.of(where, values, shape, places._coalesced)
+    ordered = places._coalesced
+    if places is not input and not ordered:  # what is in one row or column of it is
+        ordered = bool((where[0, 1:] > where[0, :-1]).all())
+    return CooTensor.of(where, values, shape, ordered)
 
 
 def _narrow(input: Any, dim: int, start: Any, length: int) -> Any:
@@ -151,7 +164,7 @@ def _narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     where = places._where.index_select(1, chosen)
     where[dim] -= first
     made = CooTensor.of(where, places._stored.index_select(0, chosen), shape, places._coalesced)
-    return like(made, input.layout)
+    return like(made, input)
 
 
 def _unsqueeze(input: Any, dim: int) -> Any:
@@ -171,7 +184,6 @@ def _unsqueeze(input: Any, dim: int) -> Any:
 def _cat(tensors: Any, dim: int = 0) -> Any:
     if not all([isinstance(tensor, SparseTensor) for tensor in tensors]):
         raise RuntimeError("cat(): expected all tensors to be sparse, or all dense")
-    shown = tensors[0].layout
     parts = [as_coo(tensor) for tensor in tensors]
     first = parts[0]
     is_sparse, place = sparse_dim_of(first, dim, "cat")
@@ -198,7 +210,7 @@ def _cat(tensors: Any, dim: int = 0) -> Any:
     shape = (*first._shape[:whole], before, *first._shape[whole + 1 :])
     values = CAT.call([part._stored for part in parts])
     ordered = whole == 0 and all([part._coalesced for part in parts])
-    return like(CooTensor.of(CAT.call(wheres, 1), values, shape, ordered), shown)
+    return like(CooTensor.of(CAT.call(wheres, 1), values, shape, ordered), tensors[0])
 
 
 def _joined_values(parts: list[CooTensor], dim: int, whole: int) -> Any:
@@ -261,26 +273,6 @@ def rows_numbered(count: int, beside: Any) -> Any:
     return arange(count, dtype=int64, device=beside.device)
 
 
-def _adjoint(input: Any) -> Any:
-    """Return the conjugate transpose of matrices."""
-    if input.dim() < 2:
-        raise RuntimeError(
-            "tensor.adjoint() is only supported on matrices or batches of matrices. Got "
-            f"{input.dim()}-D tensor."
-        )
-    turned = transpose(input, -2, -1)
-    return turned.conj() if input.dtype.is_complex else turned
-
-
-def _matrix_h(input: Any) -> Any:
-    """Return the conjugate transpose of a matrix."""
-    if input.dim() != 2:
-        raise RuntimeError(
-            f"tensor.H is only supported on matrices (2-D tensors). Got {input.dim()}-D tensor."
-        )
-    return _adjoint(input)
-
-
 def _turned(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return an in-place variant whose result may be of another shape."""
 
@@ -301,10 +293,10 @@ IN_PLACE: dict[str, Callable[..., Any]] = {
 }
 
 TABLE: dict[str, Callable[..., Any]] = {
-    "adjoint": _adjoint,
+    # written in ops that are here
+    **{name: op_registry.get_op(name).function for name in ("adjoint", "matrix_H")},
     "cat": _cat,
     "index_select": index_select,
-    "matrix_H": _matrix_h,
     "narrow": _narrow,
     "permute": permute,
     "select": select,

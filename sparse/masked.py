@@ -9,9 +9,10 @@ from tensorplug.core.ops import full, unique as unique_values, where
 from tensorplug.core.tensor.layout import strided
 
 from .arithmetic import as_coo, like, sparse_mask, unique
+from .compressed import CompressedTensor
+from .coordinates import CooTensor
 from .indexing import _as_index
 from .structure import flat_places, places_of
-from .tensors import CooTensor, CsrTensor
 
 
 def reduced(
@@ -42,7 +43,7 @@ def reduced(
     neutral : number
         What counts in place of the others.
     """
-    if isinstance(input, CsrTensor) and not keepdim:
+    if isinstance(input, CompressedTensor) and not keepdim:
         raise RuntimeError(
             f"masked.{name}(): reduction operations on CSR tensors with keepdim=False is unsupported; pass "
             "keepdim=True"
@@ -66,7 +67,7 @@ def reduced(
         count = given.to(int64)._stored.sum() if name == "mean" else None
         number = _number("sum" if name == "mean" else name, places._stored, neutral)
         number = number if count is None else number / count
-        return like(_as_places(number, len(dims) if keepdim else 0), input.layout)
+        return like(_as_places(number, len(dims) if keepdim else 0), input)
     made = _reduced_places("sum" if name == "mean" else name, places, dims, keepdim, neutral)
     if name == "mean":
         counts = _reduced_places("sum", given.to(int64), dims, keepdim, 0)
@@ -74,7 +75,7 @@ def reduced(
     # Where dense dimensions alone are left, they become the sparse ones, as in torch.
     if made.dim() and not made.sparse_dim():
         made = made.to_dense().to_sparse()
-    return like(made, input.layout)
+    return like(made, input)
 
 
 def _number(name: str, values: Any, neutral: Any) -> Any:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .arithmetic import sparse_mask as sparse_mask  # noqa: PLC0414  also a method
-from .creation import to_layout
-from .layouts import sparse_coo, sparse_csr
+from .conversions import to_layout
+from .layouts import not_of, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .products import sspaddmm as sspaddmm  # noqa: PLC0414
 from .resizing import (
+    resize_as_sparse_ as resize_as_sparse_,  # noqa: PLC0414
     sparse_resize_ as sparse_resize_,  # noqa: PLC0414
     sparse_resize_and_clear_ as sparse_resize_and_clear_,  # noqa: PLC0414
 )
@@ -33,9 +34,11 @@ def to_sparse(
     sparse_dim : int, optional
         Of how many of the first dimensions coordinates are stored; by default of all.
     layout : layout, optional
-        ``tp.sparse_coo``, the default, or ``tp.sparse_csr``.
-    blocksize, dense_dim
-        Only None and 0: of layouts that are not there.
+        ``tp.sparse_coo``, the default, ``tp.sparse_csr``, ``sparse_csc``, ``sparse_bsr`` or ``sparse_bsc``.
+    blocksize : tuple of int, optional
+        Rows and columns of the blocks of ``tp.sparse_bsr`` and ``sparse_bsc``.
+    dense_dim : int, optional
+        How many of the last dimensions of a dense tensor are stored whole; by default none.
 
     Examples
     --------
@@ -46,9 +49,8 @@ def to_sparse(
            values=tensor([1., 1.]),
            size=(2, 2), nnz=2, layout=tensorplug.sparse_coo)
     """
-    if blocksize is not None or dense_dim:
-        raise NotImplementedError("to_sparse(): there are no blocks, and no dense_dim of rows")
-    return to_layout(self, sparse_coo if layout is None else layout, "to_sparse", sparse_dim)
+    wanted = sparse_coo if layout is None else layout
+    return to_layout(self, wanted, "to_sparse", sparse_dim, blocksize, dense_dim)
 
 
 def to_sparse_coo(self: Any) -> Any:
@@ -57,31 +59,75 @@ def to_sparse_coo(self: Any) -> Any:
 
 
 def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
-    """Return the matrix stored row by row."""
-    if dense_dim:
-        raise NotImplementedError(
-            "to_sparse_csr(): rows of single elements; dense_dim is not there"
-        )
-    return to_layout(self, sparse_csr, "to_sparse_csr")
+    """Return the matrix, or a batch of them, stored row by row.
+
+    Parameters
+    ----------
+    dense_dim : int, optional
+        How many of the last dimensions of a dense tensor are stored whole; by default none.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.eye(2).to_sparse_csr().crow_indices()
+    tensor([0, 1, 2])
+    """
+    return to_layout(self, sparse_csr, "to_sparse_csr", dense_dim=dense_dim)
 
 
-def _not_stored(name: str) -> Any:
-    """Return a method for a layout that there is not."""
+def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
+    """Return the matrix, or a batch of them, stored column by column.
 
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(
-            f"{name}(): sparse tensors are COO or CSR; a CSC matrix is the transpose of a CSR one: "
-            "x.t().to_sparse_csr()"
-        )
+    Parameters
+    ----------
+    dense_dim : int, optional
+        How many of the last dimensions of a dense tensor are stored whole; by default none.
 
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "Raise: sparse tensors are stored by coordinates or row by row."
-    return refuse
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.eye(2).to_sparse_csc().ccol_indices()
+    tensor([0, 1, 2])
+    """
+    return to_layout(self, sparse_csc, "to_sparse_csc", dense_dim=dense_dim)
 
 
-to_sparse_bsc = _not_stored("to_sparse_bsc")
-to_sparse_bsr = _not_stored("to_sparse_bsr")
-to_sparse_csc = _not_stored("to_sparse_csc")
+def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """Return the matrix, or a batch of them, as blocks that are stored row by row.
+
+    Parameters
+    ----------
+    blocksize : tuple of int
+        Rows and columns of a block, by which the matrix can be divided.
+    dense_dim : int, optional
+        How many of the last dimensions of a dense tensor are stored whole; by default none.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.eye(4).to_sparse_bsr((2, 2)).values().shape
+    Size([2, 2, 2])
+    """
+    return to_layout(self, sparse_bsr, "to_sparse_bsr", None, blocksize, dense_dim)
+
+
+def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """Return the matrix, or a batch of them, as blocks that are stored column by column.
+
+    Parameters
+    ----------
+    blocksize : tuple of int
+        Rows and columns of a block, by which the matrix can be divided.
+    dense_dim : int, optional
+        How many of the last dimensions of a dense tensor are stored whole; by default none.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.eye(4).to_sparse_bsc((4, 1)).row_indices()
+    tensor([0, 0, 0, 0])
+    """
+    return to_layout(self, sparse_bsc, "to_sparse_bsc", None, blocksize, dense_dim)
 
 
 def smm(self: Any, mat: Any) -> Any:
@@ -119,9 +165,7 @@ def _of(kind: str) -> Any:
 
     def make(name: str) -> Any:
         def refuse(self: Any) -> Any:
-            raise RuntimeError(
-                f"{name} expected {kind} tensor layout but got {self.layout.name.title().replace('_', '')}"
-            )
+            raise not_of(name, kind, self.layout)
 
         refuse.__name__ = refuse.__qualname__ = name
         refuse.__doc__ = f"Raise: only a tensor of {kind} layout has ``{name}``."

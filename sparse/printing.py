@@ -9,17 +9,14 @@ from tensorplug.core.device.dtypes import bool_, default_complex, get_default_dt
 from tensorplug.core.tensor.printing import gradient_note, numbers_of, with_notes
 
 _PREFIX = "tensor("
-_NAMES = {
-    "sparse_coo": ("indices", "values"),
-    "sparse_csr": ("crow_indices", "col_indices", "values"),
-}
 
 
 def sparse_repr(tensor: Any) -> str:
     """Return what ``repr(tensor)`` does."""
     indent = len(_PREFIX)
     parts = []
-    for name, part in zip(_NAMES[tensor.layout.name], tensor._parts(), strict=True):
+    names = ("indices",) if tensor.is_sparse else tensor.layout.names
+    for name, part in zip((*names, "values"), tensor._parts(), strict=True):
         before = f"{name}=tensor("
         numbers = "..." if part.is_meta else numbers_of(part.detach(), indent + len(before))
         size = f", size={tuple(part.shape)}" if part.is_meta or not part.numel() else ""

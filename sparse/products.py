@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.device.dtypes import int64
 from tensorplug.core.ops import arange, searchsorted, stack
 
-from .arithmetic import as_coo, like, unique
+from .arithmetic import as_coo, at_places_of, unique
+from .compressed import CompressedTensor
+from .compressed_indexing import expanded
+from .coordinates import CooTensor
 from .indexing import transpose
+from .layouts import sparse_csr, title
 from .ops.sparse import coo_matmul, csr_matmul
-from .structure import spread
-from .tensors import CooTensor, CsrTensor, SparseTensor
+from .structure import compressed_of_coo, flat_places, spread
+from .tensors import SparseTensor
 
 
 def _check_matrix(tensor: Any, name: str) -> None:
@@ -70,17 +75,24 @@ def matmul(input: Any, other: Any, name: str = "matmul") -> Any:
         return coo_matmul(rows, columns, places._stored, input.t(), other._shape[1]).t()
     if isinstance(other, SparseTensor):
         return _sparse_product(input, other)
-    if isinstance(input, CsrTensor):
-        return csr_matmul(input._starts, input._columns, input._stored, other)
-    rows, columns = as_coo(input)._where
-    return coo_matmul(rows, columns, input._stored, other, input._shape[0])
+    if isinstance(input, CompressedTensor) and input._layout is sparse_csr:
+        return csr_matmul(input._starts, input._plain, input._stored, other)
+    elements = as_coo(input)
+    rows, columns = elements._where
+    return coo_matmul(rows, columns, elements._stored, other, input._shape[0])
 
 
 def _sparse_product(input: Any, other: Any) -> Any:
-    """Return the product of two sparse matrices, in the layout of the first.
+    """Return the product of two sparse matrices: by coordinates if the first is, else row by row.
 
     Each element of the first meets a row of the second; rows are found by where they begin and end.
     """
+    for each in (input, other):
+        if getattr(each.layout, "blocked", False):
+            raise RuntimeError(
+                "mm(): of two sparse matrices, expected sparse compressed (non-block) tensor layout but got "
+                f"{title(each.layout)}"
+            )
     a, b = as_coo(input), unique(as_coo(other))
     starts = searchsorted(b._where[0].contiguous(), a._where[1].contiguous())
     ends = searchsorted(b._where[0].contiguous(), a._where[1].contiguous(), right=True)
@@ -88,7 +100,7 @@ def _sparse_product(input: Any, other: Any) -> Any:
     values = a._stored.index_select(0, chosen) * b._stored.index_select(0, offsets)
     where = stack([a._where[0].index_select(0, chosen), b._where[1].index_select(0, offsets)])
     total = CooTensor.of(where, values, (a._shape[0], b._shape[1])).coalesce()
-    return like(total, input.layout)
+    return total if input.is_sparse else compressed_of_coo(total, sparse_csr)
 
 
 def _mv(input: Any, vec: Any) -> Any:
@@ -109,10 +121,11 @@ def _batch_product(input: Any, other: Any, name: str) -> Any:
             f"as many matrices, got {input.layout} of {_by(input)} and {other.layout} of {_by(other)}"
         )
     _check_dtypes(input, other, name)
-    numbers, row, column = as_coo(input)._where
+    elements = as_coo(input)
+    numbers, row, column = elements._where
     columns = other.shape[2]
     product = coo_matmul(
-        numbers * rows + row, numbers * inner + column, input._stored,
+        numbers * rows + row, numbers * inner + column, elements._stored,
         other.reshape(batch * inner, columns), batch * rows,
     )  # fmt: skip
     return product.reshape(batch, rows, columns)
@@ -127,9 +140,15 @@ def _added(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
     if isinstance(beta, (int, float)) and beta == 0:
         if isinstance(product, SparseTensor) and not isinstance(input, SparseTensor):
             return product.to_dense()
-        return product
+        return (
+            product.to_sparse(layout=input.layout) if _are_compressed(input, product) else product
+        )
     input = input if beta == 1 else input * beta
     return input + product
+
+
+def _are_compressed(*tensors: Any) -> bool:
+    return all([isinstance(tensor, CompressedTensor) for tensor in tensors])
 
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
@@ -161,9 +180,9 @@ def sampled_addmm(
     Parameters
     ----------
     input : Tensor
-        A sparse matrix, (n, p).
+        A sparse matrix, (n, p), or a batch of them.
     mat1, mat2 : Tensor
-        Dense, (n, m) and (m, p).
+        Dense, (batch, n, m) and (batch, m, p).
     beta, alpha : number
         Factors.
     out : Tensor, optional
@@ -182,18 +201,40 @@ def sampled_addmm(
         raise RuntimeError(
             f"sampled_addmm(): expected a sparse tensor to say where, got {input.layout}"
         )
-    _check_matrix(input, "sampled_addmm")
-    _check_sizes(mat1, mat2, "sampled_addmm")
+    if isinstance(input, CompressedTensor) and input.dim() == 2 < mat1.dim() == mat2.dim():
+        input = expanded(input, tuple(mat1.shape[:-2]))
+    if not isinstance(input, CompressedTensor) or input.dim() == 2:
+        _check_matrix(input, "sampled_addmm")
+        _check_sizes(mat1, mat2, "sampled_addmm")
+    elif input.dense_dim() or not mat1.dim() == mat2.dim() == input.dim():
+        raise RuntimeError(
+            "sampled_addmm(): a batch of sparse matrices takes as many dense ones, got input "
+            f"{list(input.shape)}, mat1 {list(mat1.shape)}, mat2 {list(mat2.shape)}"
+        )
+    expected = (*mat1.shape[:-1], mat2.shape[-1])
+    inner = (*mat1.shape[:-2], mat1.shape[-1], mat2.shape[-1])
+    if tuple(input.shape) != expected or tuple(mat2.shape) != inner:
+        raise RuntimeError(
+            f"sampled_addmm(): mat1 {list(mat1.shape)} and mat2 {list(mat2.shape)} have no product of the "
+            f"shape of self, {list(input.shape)}"
+        )
     if out is not None:
         from .calls import written  # it needs this module
 
         options = {"beta": beta, "alpha": alpha}
         return written("sampled_addmm", sampled_addmm, (input, mat1, mat2), options, out)
     places = as_coo(input)
-    rows = mat1.index_select(0, places._where[0])
-    columns = mat2.t().index_select(0, places._where[1])
+    numbers, (row, column) = places._where[:-2], places._where[-2:]
+    leading = tuple(input.shape[:-2])
+    count, size = math.prod(leading), mat1.shape[-1]
+    rows = mat1.reshape(count * input.shape[-2], size)
+    columns = mat2.transpose(-2, -1).reshape(count * input.shape[-1], size)
+    rows = rows.index_select(0, flat_places(stack([*numbers, row]), (*leading, input.shape[-2])))
+    columns = columns.index_select(
+        0, flat_places(stack([*numbers, column]), (*leading, input.shape[-1]))
+    )
     product = (rows * columns).sum(1) * alpha
-    return input._with_values(input._stored * beta + product)
+    return at_places_of(input, places._stored * beta + product)
 
 
 def reduced_product(mat1: Any, mat2: Any, reduce: str) -> Any:
@@ -206,7 +247,7 @@ def reduced_product(mat1: Any, mat2: Any, reduce: str) -> Any:
         raise RuntimeError(
             f"mm(): reduce argument must be one of {', '.join(REDUCTIONS)}, got {reduce!r}"
         )
-    if not isinstance(mat1, CsrTensor) or isinstance(mat2, SparseTensor):
+    if mat1.layout is not sparse_csr or isinstance(mat2, SparseTensor):
         raise NotImplementedError(
             "mm(): with reduce= a matrix of layout sparse_csr is multiplied by a dense one, got layouts "
             f"{mat1.layout} and {mat2.layout}"

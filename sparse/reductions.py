@@ -11,9 +11,12 @@ from tensorplug.core.ops import zeros
 from tensorplug.core.tensor.shapes import normalize_dims
 
 from .arithmetic import as_coo, like, unique
+from .compressed import CompressedTensor
+from .coordinates import CooTensor
 from .indexing import _as_index
+from .layouts import sparse_csr, title
 from .structure import flat_places
-from .tensors import CooTensor, CsrTensor, SparseTensor
+from .tensors import SparseTensor
 
 
 def sum(
@@ -61,7 +64,12 @@ def _sum(
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return input._stored.sum()
     dims = normalize_dims(dim, len(input._shape), "sum")
-    if isinstance(input, CsrTensor) and not keepdim:
+    if isinstance(input, CompressedTensor) and input._layout is not sparse_csr:
+        raise RuntimeError(
+            "sum(): Currently the only compressed sparse format supported for sum.dim_IntList is CSR, but "
+            f"got layout {title(input._layout)}"
+        )
+    if isinstance(input, CompressedTensor) and not keepdim:
         raise RuntimeError(
             "sum(): reduction operations on CSR tensors with keepdim=False is unsupported; pass "
             "keepdim=True"
@@ -86,7 +94,7 @@ def _sum(
     else:
         where = places._where.index_select(0, _as_index(left, places._where))
     coalesced = places._coalesced and len(left) == sparse
-    return like(CooTensor.of(where, values, shape, coalesced).coalesce(), input.layout)
+    return like(CooTensor.of(where, values, shape, coalesced).coalesce(), input)
 
 
 def _any(input: Any, dim: Any = None, keepdim: bool = False) -> Any:

@@ -9,7 +9,10 @@ from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops import empty
 from tensorplug.core.tensor.shapes import as_ints
 
-from .tensors import CooTensor, CsrTensor, SparseTensor
+from .compressed import CompressedTensor
+from .coordinates import CooTensor
+from .layouts import COMPRESSED, not_of, title
+from .tensors import SparseTensor
 
 
 def _sizes(name: str, tensor: Any, size: Any, sparse_dim: int, dense_dim: int) -> tuple[int, ...]:
@@ -114,37 +117,48 @@ def _emptied(tensor: CooTensor, sizes: tuple[int, ...], sparse_dim: int) -> Any:
 
 
 def resized(tensor: SparseTensor, size: tuple[int, ...]) -> Any:
-    """Give a matrix that is stored row by row other sizes, in place: ``resize_`` of it.
+    """Give matrices that are stored row by row or column by column other sizes, in place: their ``resize_``.
 
     New rows are empty; where there are fewer, the last one holds what the rows behind it held, as far as
     there is room, as in torch.
     """
-    if not isinstance(tensor, CsrTensor):
+    if not isinstance(tensor, CompressedTensor):
         raise NotImplementedError(
             f"resize_(): not of a tensor of layout {tensor.layout}; sparse_resize_() is"
         )
     _check_writable("resize_", tensor)
-    if len(size) != 2:
-        kind = RuntimeError if len(size) < 2 else NotImplementedError
-        raise kind(
-            "torch.resize_: Only batched sparse CSR matrices are supported, but got size "
-            f"{list(size)}; batches are not there, so a matrix stays one"
-        )
-    rows, columns = size
-    if columns < tensor._shape[1]:
+    if len(size) < 2:
         raise RuntimeError(
-            "torch.resize_: Resizing columns of sparse CSR tensors to a smaller value is not supported. "
-            f"The original number of columns is {tensor._shape[1]} while the requested new number of "
-            f"columns is {columns}."
+            "torch.resize_: Only batched sparse CSR matrices are supported, but got size "
+            f"{list(size)}"
         )
     if min(size) < 0:
         raise RuntimeError(f"resize_(): negative sizes are not allowed, got {list(size)}")
-    starts = tensor._starts
-    count = min(tensor._nnz(), rows * columns)
-    made = starts.new_full((rows + 1,), count)
-    kept = min(rows, tensor._shape[0])
-    made[:kept] = starts[:kept].clamp(max=count)
-    return tensor._take(CsrTensor.of(made, tensor._columns[:count], tensor._stored[:count], size))
+    starts, plain, values = tensor._parts()
+    batch = tensor._shape[: tensor._batch]
+    if tensor._layout.blocked or tensor.dense_dim() or tuple(size[:-2]) not in (batch, ()):
+        raise NotImplementedError(
+            f"resize_(): of matrices of single elements, and of as many of them or one, got {list(size)} for "
+            f" {list(tensor.shape)} of layout {tensor.layout}"
+        )
+    if len(size) == 2:  # the first of a batch
+        for _ in batch:
+            starts, plain, values = starts[0], plain[0], values[0]
+    number = 0 if tensor._layout.by_rows else 1
+    former, wanted = tensor._shape[-2:], size[-2:]
+    other, kind = 1 - number, ("rows", "columns")[1 - number]
+    if wanted[other] < former[other]:
+        raise RuntimeError(
+            f"torch.resize_: Resizing {kind} of sparse {tensor._kind} tensors to a smaller value is not "
+            f"supported. The original number of {kind} is {former[other]} while the requested new number of "
+            f"{kind} is {wanted[other]}."
+        )
+    count = min(tensor._nnz(), wanted[0] * wanted[1])
+    made = starts.new_full((*starts._shape[:-1], wanted[number] + 1), count)
+    kept = min(wanted[number], former[number])
+    made[..., :kept] = starts[..., :kept].clamp(max=count)
+    parts = made, plain[..., :count], values[..., :count]
+    return tensor._take(CompressedTensor.of(tensor._layout, *parts, size))
 
 
 def resized_as(tensor: Any, template: Any) -> Any:
@@ -154,6 +168,45 @@ def resized_as(tensor: Any, template: Any) -> Any:
             f"resize_as_(): a tensor of layout {tensor.layout} takes the sizes of another of it, got "
             f"{getattr(template, 'layout', template)}"
         )
-    if isinstance(tensor, CsrTensor):
+    if isinstance(tensor, CompressedTensor):
         return resized(tensor, template._shape)
     return sparse_resize_(tensor, template._shape, template.sparse_dim(), template.dense_dim())
+
+
+def resize_as_sparse_(self: Any, the_template: Any) -> Any:
+    """Give a sparse tensor the sizes of another of its layout, in place, and places for as many elements.
+
+    Parameters
+    ----------
+    the_template : Tensor
+        A sparse tensor of the layout. Of COO elements keep their places. Of the other layouts the indices
+        become those of the template; where its values are of another shape, all are zero.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.eye(2).to_sparse_csr()
+    >>> x.resize_as_sparse_(tp.ones(2, 3).to_sparse_csr()).to_dense()
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    layouts: Any = self.layout, getattr(the_template, "layout", None)
+    if not isinstance(self, CompressedTensor) and not isinstance(the_template, CompressedTensor):
+        return resized_as(self, the_template)
+    for name, shown in zip(("self", "src"), layouts, strict=True):
+        if shown not in COMPRESSED:
+            raise not_of(f"resize_as_sparse_compressed_: {name} ", "sparse compressed", shown)
+    if layouts[0] is not layouts[1]:
+        raise RuntimeError(
+            "resize_as_sparse_compressed_tensor_: self and src must have the same layout, but got: self "
+            f"({title(layouts[0])}) and source ({title(layouts[1])})"
+        )
+    _check_writable("resize_as_sparse_", self)
+    starts, plain, like = the_template._parts()
+    values = self._stored
+    if values._shape != like._shape:
+        values = values.new_zeros(like._shape)
+    own = self._starts
+    starts, plain = [part.to(own.device, own.dtype, copy=True) for part in (starts, plain)]
+    shape = the_template._shape
+    return self._take(CompressedTensor.of(layouts[0], starts, plain, values, shape))

@@ -9,8 +9,9 @@ from tensorplug.core.device.dtypes import BOOL, int64
 from tensorplug.core.ops import arange, searchsorted, stack, zeros
 from tensorplug.core.tensor.shapes import Shape
 
+from .compressed import CompressedTensor
+from .coordinates import CooTensor
 from .ops.sparse import rows_of
-from .tensors import CooTensor, CsrTensor
 
 
 def flat_places(indices: Any, shape: Shape) -> Any:
@@ -78,26 +79,113 @@ def coo_of_dense(tensor: Any, sparse_dim: int) -> CooTensor:
     return CooTensor.of(places_of(flat, shape), values, tensor._shape, True)
 
 
-def coo_of_csr(tensor: CsrTensor) -> CooTensor:
-    """Return a matrix that is stored row by row by coordinates; in order if it was so in each row."""
-    columns = tensor._columns.to(int64)
-    rows = rows_of(tensor._starts.to(int64), columns)
-    ordered = flat_places(stack([rows, columns]), tensor._shape)
-    unique = bool((ordered[1:] > ordered[:-1]).all()) if not ordered.is_meta else False
-    return CooTensor.of(stack([rows, columns]), tensor._stored, tensor._shape, unique)
+def coo_of_compressed(tensor: CompressedTensor) -> CooTensor:
+    """Return the elements of a compressed tensor by coordinates, in the order in which they are stored.
+
+    Its values are those of `tensor` in another shape: blocks and batches become elements, (nnz, dense).
+    """
+    shape, batch, blocksize = tensor._shape, tensor._batch, tensor._blocksize
+    dense = shape[batch + 2 :]
+    plain = tensor._plain.to(int64)
+    owners = rows_of(tensor._starts.to(int64), plain).reshape(-1)
+    rows, columns = owners, plain.reshape(-1)
+    count = rows._shape[0]
+    if not tensor._layout.by_rows:
+        rows, columns = columns, rows
+    numbers: list[Any] = []
+    if batch:
+        matrices = math.prod(shape[:batch])
+        order = arange(matrices, dtype=int64, device=tensor.device)
+        numbers = [*places_of(order.repeat_interleave(tensor._nnz()), shape[:batch])]
+    if tensor._layout.blocked:
+        block = (count, *blocksize)
+        down = arange(blocksize[0], device=tensor.device).unsqueeze(1)
+        across = arange(blocksize[1], device=tensor.device)
+        rows = _in_blocks(rows * blocksize[0], block) + down
+        columns = _in_blocks(columns * blocksize[1], block) + across
+        numbers = [_in_blocks(each, block).reshape(-1) for each in numbers]
+        rows, columns = rows.reshape(-1), columns.reshape(-1)
+        count = count * blocksize[0] * blocksize[1]
+    where = stack([*numbers, rows, columns])
+    unique = tensor._layout.by_rows and blocksize == (1, 1) and not where.is_meta
+    if unique:
+        ordered = flat_places(where, shape[: batch + 2])
+        unique = bool((ordered[1:] > ordered[:-1]).all())
+    return CooTensor.of(where, tensor._stored.reshape((count, *dense)), shape, unique)
 
 
-def csr_of_coo(tensor: CooTensor) -> CsrTensor:
-    """Return a matrix by coordinates row by row."""
-    if tensor.sparse_dim() != 2 or tensor.dense_dim():
-        raise RuntimeError(
-            "to_sparse_csr(): only matrices are stored row by row, of two sparse dimensions and no dense "
-            f"one; got sparse_dim={tensor.sparse_dim()}, dense_dim={tensor.dense_dim()}"
-        )
-    tensor = tensor.coalesce()
-    numbers = arange(tensor._shape[0] + 1, dtype=int64, device=tensor.device)
-    starts = searchsorted(tensor._where[0].contiguous(), numbers)
-    return CsrTensor.of(starts, tensor._where[1], tensor._stored, tensor._shape)
+def _in_blocks(numbers: Any, block: Shape) -> Any:
+    """Return a number of each block as one of each of its elements, (nnz, rows, columns)."""
+    return numbers.reshape((-1, 1, 1)).expand(block)
+
+
+def compressed_of_coo(
+    places: CooTensor, shown: Any, blocksize: tuple[int, int] = (1, 1), dtype: Any = int64
+) -> CompressedTensor:
+    """Return a tensor by coordinates row by row or column by column.
+
+    Parameters
+    ----------
+    places : CooTensor
+        Its last two sparse dimensions are those of the matrices, all before them a batch.
+    shown : CompressedLayout
+        The layout.
+    blocksize : tuple of int
+        Rows and columns of a block, by which sizes can be divided.
+    dtype : DType
+        Of the indices.
+
+    Raises
+    ------
+    RuntimeError
+        If matrices of the batch store different numbers of elements or blocks.
+    """
+    shape, batch = places._shape, places.sparse_dim() - 2
+    places = _blocks(places, blocksize) if shown.blocked else places.coalesce()
+    where, values = places._where, places._stored
+    sizes = places._shape[: batch + 2]
+    if not shown.by_rows:
+        sizes = (*sizes[:batch], sizes[-1], sizes[-2])
+        where = stack([*where[:batch], where[batch + 1], where[batch]])
+        order = flat_places(where, sizes).argsort()
+        where, values = where.index_select(1, order), values.index_select(0, order)
+    owners = flat_places(where[: batch + 1], sizes[: batch + 1]).contiguous()
+    leading, count = sizes[:batch], sizes[batch]
+    matrices = math.prod(leading)
+    first = arange(matrices, dtype=int64, device=places.device).unsqueeze(1)
+    numbers = arange(count + 1, dtype=int64, device=places.device)
+    nnz = values._shape[0] // max(matrices, 1)
+    starts = searchsorted(owners, first * count + numbers) - first * nnz
+    if batch and bool((starts[:, -1] != nnz).any()):
+        raise RuntimeError("Expect the same number of specified elements per batch.")
+    return CompressedTensor.of(
+        shown,
+        starts.reshape((*leading, count + 1)).to(dtype),
+        where[batch + 1].reshape((*leading, nnz)).to(dtype),
+        values.reshape((*leading, nnz, *values._shape[1:])),
+        shape,
+    )
+
+
+def _blocks(places: CooTensor, blocksize: tuple[int, int]) -> CooTensor:
+    """Return blocks that have an element by the coordinates of blocks, the others of their elements zero."""
+    batch = places.sparse_dim() - 2
+    rows, columns = places._where[batch], places._where[batch + 1]
+    height, width = blocksize
+    down, across = [
+        each.div(size, rounding_mode="floor") for each, size in ((rows, height), (columns, width))
+    ]
+    shape = places._shape
+    sizes = (*shape[:batch], shape[batch] // height, shape[batch + 1] // width)
+    flat = flat_places(stack([*places._where[:batch], down, across]), sizes)
+    keys, groups = flat.unique(return_inverse=True)
+    count = keys._shape[0]
+    inside = (groups * height + rows % height) * width + columns % width
+    values = added_up(inside, count * height * width, places._stored)
+    block = (height, width, *shape[batch + 2 :])
+    return CooTensor.of(
+        places_of(keys, sizes), values.reshape((count, *block)), (*sizes, *block), True
+    )
 
 
 def spread(starts: Any, ends: Any) -> tuple[Any, Any]:

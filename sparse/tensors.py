@@ -16,10 +16,10 @@ from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
 from tensorplug.core.tensor.base import bare_tensor
 from tensorplug.core.tensor.layout import layout
-from tensorplug.core.tensor.shapes import Shape, as_shape, normalize_dim
+from tensorplug.core.tensor.shapes import Shape, as_shape
 from tensorplug.core.tensor.tensor import Tensor
 
-from .layouts import check_no_format, sparse_coo, sparse_csr
+from .layouts import check_no_format, sparse_coo, sparse_csr, title
 from .printing import sparse_repr
 
 _keys: dict[tuple[DispatchKey, layout], DispatchKey] = {}
@@ -53,13 +53,13 @@ class SparseTensor(Tensor):
     __torch_function__: Any = staticmethod(disabled_torch_function_impl)
 
     _stored: Any
-    _layout: layout
+    _layout: Any
 
     @classmethod
-    def _bare(cls, values: Any, shape: Shape) -> Self:
+    def _bare(cls, values: Any, shape: Shape, shown: layout) -> Self:
         tensor: Any = bare_tensor(cls)
-        tensor._key = _key_of(values, cls._layout)
-        tensor._array = NoArray(shape, reason_of(cls._layout))
+        tensor._key = _key_of(values, shown)
+        tensor._array = NoArray(shape, reason_of(shown))
         tensor._shape = shape
         tensor._state = 0
         tensor._node = None
@@ -290,13 +290,18 @@ class SparseTensor(Tensor):
 
     @data.setter
     def data(self, value: Any) -> None:
-        if not isinstance(value, type(self)):
+        if value.layout is not self._layout:
             raise TypeError(
                 f"data must be a tensor of layout {self._layout.name}, got {type(value).__name__}"
             )
         self._take_values(value)
 
     # --- other devices and libraries ---
+
+    def clone(self, *, memory_format: Any = None) -> Any:
+        """Return a copy of the tensor."""
+        check_no_format("clone", memory_format)
+        return super().clone()
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Return the tensor on another device and/or with another dtype."""
@@ -312,7 +317,7 @@ class SparseTensor(Tensor):
     def numpy(self, *, force: bool = False) -> Any:
         """Raise: NumPy has no sparse arrays."""
         raise TypeError(
-            f"can't convert {self._layout.name} layout tensor to numpy. Use Tensor.to_dense() first."
+            f"can't convert {title(self._layout)} layout tensor to numpy. Use Tensor.to_dense() first."
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -440,7 +445,7 @@ class SparseTensor(Tensor):
         raise NotImplementedError
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from .creation import rebuilt  # it needs this module
+        from .conversions import rebuilt  # it needs this module
 
         tracked = self.requires_grad
         return rebuilt, (self._layout, self.detach()._saved(), tracked, dict(self.__dict__))
@@ -451,198 +456,3 @@ class SparseTensor(Tensor):
 
     def _repr_html_(self) -> str:
         return f"<pre>{sparse_repr(self)}</pre>"
-
-
-class CooTensor(SparseTensor):
-    """A sparse tensor of coordinates and values.
-
-    Its first dimensions, the sparse ones, are addressed by coordinates; each value is an element, or a dense
-    tensor of the other dimensions. Elements at one place add up; `coalesce` makes them one.
-    """
-
-    __slots__ = ("_coalesced", "_where")
-
-    _layout = sparse_coo
-    _where: Any
-    _coalesced: bool
-
-    @classmethod
-    def of(cls, indices: Any, values: Any, shape: Shape, coalesced: bool = False) -> CooTensor:
-        """Return the tensor of coordinates, (sparse dims, nnz), and values, (nnz, dense dims)."""
-        tensor = cls._bare(values, shape)
-        tensor._where = indices
-        tensor._coalesced = coalesced or values._shape[0] < 2
-        return tensor
-
-    def _parts(self) -> tuple[Any, ...]:
-        return self._where, self._stored
-
-    def _with(self, parts: tuple[Any, ...]) -> Any:
-        indices, values = parts
-        return CooTensor.of(indices, values, self._shape, self._coalesced)
-
-    def _saved(self) -> tuple[Any, ...]:
-        return self._where, self._stored, self.shape, self._coalesced
-
-    def sparse_dim(self) -> int:
-        """Return how many dimensions are addressed by coordinates."""
-        return int(self._where._shape[0])
-
-    _dimI = sparse_dim  # noqa: N815  torch's name
-    _dimV = SparseTensor.dense_dim  # noqa: N815
-
-    def _indices(self) -> Any:
-        """Return the coordinates as they are stored."""
-        return self._where
-
-    def _values(self) -> Any:
-        """Return the values as they are stored, without the way back to them."""
-        return self._stored.detach()
-
-    def is_coalesced(self) -> bool:
-        """Return whether the coordinates are known to be in order, each of them once."""
-        return self._coalesced
-
-    def _coalesced_(self, coalesced: bool) -> Self:
-        """Say whether the coordinates are in order, each of them once; return the tensor."""
-        self._coalesced = coalesced
-        return self
-
-    def indices(self) -> Any:
-        """Return the coordinates, (sparse dims, nnz).
-
-        Raises
-        ------
-        RuntimeError
-            If the tensor is not coalesced.
-        """
-        self._check_coalesced("indices")
-        return self._where
-
-    def values(self) -> Any:
-        """Return the values, (nnz, dense dims).
-
-        Raises
-        ------
-        RuntimeError
-            If the tensor is not coalesced.
-        """
-        self._check_coalesced("values")
-        return self._stored
-
-    def _check_coalesced(self, name: str) -> None:
-        if not self._coalesced:
-            raise RuntimeError(
-                f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first"
-            )
-
-    def coalesce(self) -> CooTensor:
-        """Return the tensor with coordinates in order, each of them once; itself if it is so already."""
-        if self._coalesced:
-            return self
-        from .structure import coalesced  # it needs this module
-
-        return coalesced(self)
-
-    def _dense(self) -> Any:
-        from .structure import dense_of_coo  # it needs this module
-
-        return dense_of_coo(self)
-
-    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, **_: Any) -> Any:
-        """Return the tensor in a sparse layout."""
-        from .creation import to_layout  # it needs this module
-
-        return to_layout(self, layout or sparse_coo, "to_sparse")
-
-    def new(self, *data: Any, size: Any = None, device: Any = None) -> Any:
-        """Return a sparse tensor of sizes, or of coordinates and values, of this dtype."""
-        from .creation import sparse_coo_tensor  # it needs this module
-
-        data = data if size is None else tuple(size)
-        if data and isinstance(data[0], list):
-            raise TypeError(
-                "SparseTensor.new(sequence) only accepts sizes. Please use sparse_coo_tensor(), or "
-                "make a strided tensor and convert it with to_sparse()"
-            )
-        parts = data if data and isinstance(data[0], Tensor) else ()
-        if len(parts) == 1:
-            raise TypeError("new(): expected indices beside values, or sizes, got one tensor")
-        size = () if parts else (as_shape(data, "new") if data else (0,),)
-        return sparse_coo_tensor(
-            *parts, *size, dtype=self.dtype, device=self.device if device is None else device
-        )
-
-    def _gradient_over(self, gradient: Any) -> Any:
-        if self._coalesced:
-            return self._with_values(gradient)
-        # Of elements at one place, which add up, each has the whole gradient of the place.
-        from .structure import first_of_each
-
-        return first_of_each(self._with_values(gradient))
-
-
-class CsrTensor(SparseTensor):
-    """A sparse matrix that is stored row by row."""
-
-    __slots__ = ("_columns", "_starts")
-
-    _layout = sparse_csr
-    _starts: Any
-    _columns: Any
-
-    @classmethod
-    def of(cls, crow_indices: Any, col_indices: Any, values: Any, shape: Shape) -> CsrTensor:
-        """Return the matrix of where rows begin, (rows + 1,), of columns, and of values, (nnz,)."""
-        tensor = cls._bare(values, shape)
-        tensor._starts = crow_indices
-        tensor._columns = col_indices
-        return tensor
-
-    def _parts(self) -> tuple[Any, ...]:
-        return self._starts, self._columns, self._stored
-
-    def _with(self, parts: tuple[Any, ...]) -> Any:
-        starts, columns, values = parts
-        return CsrTensor.of(starts, columns, values, self._shape)
-
-    def _saved(self) -> tuple[Any, ...]:
-        return self._starts, self._columns, self._stored, self.shape
-
-    def crow_indices(self) -> Any:
-        """Return where each row begins, and the last one ends: (rows + 1,)."""
-        return self._starts
-
-    def col_indices(self) -> Any:
-        """Return the column of each element: (nnz,)."""
-        return self._columns
-
-    def sparse_dim(self) -> int:
-        """Return how many dimensions are addressed by indices: two."""
-        return 2
-
-    def stride(self, dim: int | None = None) -> Any:
-        """Raise: elements do not lie at steps, and those stored row by row are no dense tensor's."""
-        raise RuntimeError("Sparse CSR tensors do not have strides; their parts have")
-
-    def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Raise: see :meth:`stride`."""
-        raise RuntimeError("Sparse CSR tensors do not have is_contiguous; their parts have")
-
-    def _dense(self) -> Any:
-        from .structure import coo_of_csr, dense_of_coo  # they need this module
-
-        return dense_of_coo(coo_of_csr(self))
-
-    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, **_: Any) -> Any:
-        """Return the tensor in a sparse layout."""
-        from .creation import to_layout  # it needs this module
-
-        return to_layout(self, layout or sparse_coo, "to_sparse")
-
-
-def sparse_dim_of(tensor: CooTensor, dim: int, name: str) -> tuple[bool, int]:
-    """Return whether a dimension is sparse, and its number among the sparse or dense ones."""
-    dim = normalize_dim(dim, len(tensor._shape), name)
-    sparse = tensor.sparse_dim()
-    return (True, dim) if dim < sparse else (False, dim - sparse)

@@ -223,7 +223,7 @@ class _Wanted:
                     f"{actual.sparse_dim()} != {expected.sparse_dim()}"
                 )
         else:
-            names = ("crow_indices", "col_indices", "values")
+            names = (*actual.layout.names, "values")
         if actual._nnz() != expected._nnz():
             return (
                 f"The number of specified values in sparse {kind} tensors does not match: "

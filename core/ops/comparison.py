@@ -202,8 +202,6 @@ def _is_infinity(input: Tensor, infinity: float, name: str) -> Tensor:
     check_tensor(input, name)
     if input.dtype.category == COMPLEX:
         raise RuntimeError(f"{name} does not support complex inputs. Use isinf()")
-    if input.dtype.category < FLOATING:
-        return _ZEROS_LIKE.call(input, dtype=bool_)
     return eq(input, infinity)
 
 

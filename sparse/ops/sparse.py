@@ -84,9 +84,12 @@ def csr_matmul(crow_indices: Tensor, columns: Tensor, values: Tensor, other: Ten
 
 
 def rows_of(crow_indices: Any, columns: Any) -> Any:
-    """Return the row of each element that is stored row by row."""
-    places = arange(columns._shape[0], dtype=crow_indices.dtype, device=crow_indices.device)
-    return searchsorted(crow_indices[1:], places, right=True)
+    """Return the row of each element that is stored row by row, (batch, nnz)."""
+    places = arange(columns._shape[-1], dtype=crow_indices.dtype, device=crow_indices.device)
+    ends = crow_indices[..., 1:].contiguous()
+    if columns.dim() > 1:
+        places = places.expand(columns._shape).contiguous()
+    return searchsorted(ends, places, right=True)
 
 
 def _gradient_of_values(g: Any, rows: Any, columns: Any, other: Any) -> Any:

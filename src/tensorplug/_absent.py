@@ -13,11 +13,6 @@ _QUANTIZED = (
 _VENDOR = "kernels come with plugins and have no names of their own; call the op, tp.explain says what runs"
 _SYMBOLIC = "sizes are plain ints here; use Python's own functions on them"
 
-_SPARSE = (
-    "sparse tensors are COO or CSR: sparse_coo_tensor, sparse_csr_tensor; a CSC matrix is the transpose of a "
-    "CSR one"
-)
-
 _REASONS = {
     **dict.fromkeys(("compiler", "jit", "cond", "while_loop"), _COMPILER),
     "package": _EXPORT,
@@ -33,7 +28,6 @@ _REASONS = {
     "set_default_tensor_type": "use set_default_dtype and set_default_device",
 }
 _PREFIXES = {
-    **dict.fromkeys(("sparse_bsc", "sparse_bsr", "sparse_csc"), _SPARSE),
     **dict.fromkeys(("quantize", "q_", "qint", "quint", "fake_quant", "fbgemm_"), _QUANTIZED),
     **dict.fromkeys(("cudnn_", "mkldnn_", "miopen_", "_cudnn", "_mkldnn"), _VENDOR),
     **dict.fromkeys(("sym_", "Sym"), _SYMBOLIC),

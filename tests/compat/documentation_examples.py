@@ -30,8 +30,7 @@ MODULES = (
 #: What there is nothing of here, or nothing on this machine, or what would ask or wait for somebody.
 ELSEWHERE = (
     "cuda", "xpu", "mps", "fx.experimental", "torch.distributions.normal", "dist.init", "device_mesh",
-    "multiprocessing", "hub.", "torchvision", "open(", "quantize", "quint8", "nested", "sparse_bs",
-    "sparse_csc", "_ops.",
+    "multiprocessing", "hub.", "torchvision", "open(", "quantize", "quint8", "nested", "_ops.",
 )  # fmt: skip
 #: Draw numbers of NumPy's or of a generator made there, or show memory as it was.
 UNSETTLED = ("empty", "resize", "Generator", "seed(", "rng_state", "make_tensor")

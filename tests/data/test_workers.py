@@ -506,3 +506,16 @@ def test_numpy_is_seeded_by_torchs_numbers(base_seed):
     )
     for worker in (0, 1, 7):
         assert numpy_state(base_seed, worker) == torch_worker._generate_state(base_seed, worker)
+
+
+@pytest.mark.parametrize("name", ["coo", "csr", "csc", "bsr", "bsc"])
+def test_sparse_tensors_come_from_workers_as_they_are(name):
+    block = (1, 3) if name[0] == "b" else None
+    dense = tp.eye(3)[:2] * 5
+    sample = dense.to_sparse(layout=getattr(tp, f"sparse_{name}"), blocksize=block)
+    loader = DataLoader(
+        [sample, sample * 2], batch_size=None, num_workers=1, multiprocessing_context="fork"
+    )
+    for number, got in enumerate(loader, 1):
+        tp.testing.assert_close(got, sample * number)
+        assert got.layout is sample.layout

@@ -554,14 +554,6 @@ def test_refusals(call):
     assert x.to_dense().tolist() == [[0, 0, 3], [4, 0, 5]]
 
 
-@pytest.mark.parametrize("name", ["to_sparse_bsc", "to_sparse_bsr", "to_sparse_csc"])
-def test_layouts_that_are_not_there_say_what_instead(name):
-    x = tp.eye(2)
-    for tensor in (x, x.to_sparse(), x.to_sparse_csr()):
-        with pytest.raises(NotImplementedError, match=f"{name}.*transpose of a CSR"):
-            getattr(tensor, name)((1, 1))
-
-
 def test_methods_called_through_the_class_are_those_of_the_layout():
     coo, csr = tp.eye(2).to_sparse(), tp.eye(2).to_sparse_csr()
     for tensor, names in (

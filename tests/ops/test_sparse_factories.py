@@ -90,6 +90,10 @@ def test_after_a_sparse_example(name, of, layout):
         assert made.values().shape == example.values().shape
         assert made.dtype is call(op).dtype
         return
+    if name == "empty_like" and of is tp.sparse_csr:
+        with pytest.raises(RuntimeError, match="different sparse layout is not supported"):
+            call(op, example, layout=layout)
+        return
     if wanted is not tp.strided and name not in ZEROS:
         with pytest.raises(NotImplementedError, match=name):
             call(op, example, layout=layout)
@@ -126,8 +130,7 @@ def test_of_shapes_that_a_layout_does_not_have():
     assert tp.zeros(4, 2, 3, layout=tp.sparse_coo).sparse_dim() == 3
     with pytest.raises(RuntimeError, match="size \\[3\\]"):
         tp.zeros(3, layout=tp.sparse_csr)
-    with pytest.raises(NotImplementedError, match="matrices"):
-        tp.zeros(4, 2, 3, layout=tp.sparse_csr)
+    assert tp.zeros(4, 2, 3, layout=tp.sparse_csr).crow_indices().shape == (4, 3)
 
 
 def test_an_example_keeps_its_dense_dimensions():

@@ -105,8 +105,8 @@ def zeros(
     requires_grad : bool
         Whether operations on the result are recorded.
     layout : layout, optional
-        ``tp.sparse_coo`` or ``tp.sparse_csr`` for a sparse tensor of which nothing is stored. Functions
-        whose elements are not all zero refuse them.
+        ``tp.sparse_coo``, ``tp.sparse_csr`` or ``tp.sparse_csc`` for a sparse tensor of which nothing is
+        stored. Functions whose elements are not all zero refuse them.
     pin_memory : bool
         Whether the result is in host memory that is locked for fast copies to a device, where a loaded
         device offers that; see :meth:`Tensor.pin_memory`.

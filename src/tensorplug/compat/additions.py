@@ -9,6 +9,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from datetime import timedelta
+from functools import partial
 from typing import Any, Self
 
 from tensorplug import export
@@ -30,7 +31,8 @@ from tensorplug.nn.hooks import global_hooks
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
 from tensorplug.nn.utils.stateless import functional_call
-from tensorplug.sparse.invariants import validate_compressed, validate_coo, validate_csr
+from tensorplug.sparse.invariants import validate_compressed, validate_coo
+from tensorplug.sparse.layouts import COMPRESSED
 from tensorplug.torch_version import TorchVersion
 
 from . import compiling, internals, masked_parts, utilities
@@ -255,7 +257,10 @@ _OWN: dict[str, dict[str, Any]] = {
         "__version__": TorchVersion(VERSION), "set_default_tensor_type": _set_default_tensor_type,
         "_sample_dirichlet": _sample_dirichlet, "_validate_sparse_coo_tensor_args": validate_coo,
         "_validate_sparse_compressed_tensor_args": validate_compressed,
-        "_validate_sparse_csr_tensor_args": validate_csr,
+        **{
+            f"_validate_{shown.name}_tensor_args": partial(validate_compressed, layout=shown)
+            for shown in COMPRESSED
+        },
     },
     "torch.__future__": {
         **dict.fromkeys(

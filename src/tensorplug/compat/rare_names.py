@@ -14,7 +14,6 @@ from .reasons import (
     PLUGIN,
     QUANTIZED,
     SCRIPTED,
-    SPARSE,
     STEPS,
     SYMBOLIC,
     VENDOR,
@@ -84,9 +83,8 @@ _KERNELS = """
     miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_convolution
     mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer
 """
-_COMPRESSED = """
-    sparse_bsc sparse_bsc_tensor sparse_bsr sparse_bsr_tensor sparse_csc sparse_csc_tensor
-    dsmm hsmm saddmm resize_as_sparse_ ccol_indices_copy col_indices_copy
+_SPARSE_COPIES = """
+    dsmm hsmm saddmm ccol_indices_copy col_indices_copy
     crow_indices_copy indices_copy row_indices_copy values_copy
 """
 _EXPORT = """
@@ -113,7 +111,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("torch", SCRIPTED, _SCRIPTS),
     ("torch", QUANTIZED, _QUANTIZED),
     ("torch", VENDOR, _KERNELS),
-    ("torch", SPARSE, _COMPRESSED),
+    ("torch", INSIDE, _SPARSE_COPIES),
     ("torch", GONE, "eig lstsq matrix_rank solve symeig"),
     ("torch", SYMBOLIC, "sym_constrain_range sym_constrain_range_for_size sym_fresh_size"),
     ("torch", PENDING, "hash_tensor lobpcg"),

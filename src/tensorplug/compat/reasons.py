@@ -20,10 +20,6 @@ PIPES = "torch gave up data pipes as well; use a Dataset or IterableDataset"
 CAPTURED = "tensorplug has no graphs of device calls and marks no ranges in a vendor's tools"
 MASKED = "torch calls it a prototype; the functions of tp.masked take the mask as an argument"
 PENDING = "it is not there yet"
-SPARSE = (
-    "sparse tensors are COO or CSR: sparse_coo_tensor, sparse_csr_tensor; a CSC matrix is the transpose of a "
-    "CSR one"
-)
 VENDOR = "kernels come with plugins and have no names of their own; call the op, tp.explain says what runs"
 GONE = (
     "This function was deprecated since version 1.9 and is now removed: torch raises as well; tp.linalg has "

@@ -258,7 +258,7 @@ def _layout_named(name: Any) -> Any:
 
 
 def _rebuild_sparse(layout: Any, parts: Any) -> Any:
-    from tensorplug.sparse.creation import of_parts  # on first use: saves import time
+    from tensorplug.sparse.conversions import of_parts  # on first use: saves import time
 
     if not isinstance(parts, tuple):
         raise ValueError("a sparse tensor without parts")
