@@ -131,6 +131,16 @@ def test_small_matrices_in_batches_that_broadcast(dtype: Any) -> None:
         tp.matmul(tp.ones(2, 4, 5), tp.ones(3, 5, 6))
 
 
+@pytest.mark.parametrize("count", [1, 2, 5, 17, 1000])
+def test_matrices_smaller_than_a_vector(count: int, threads: int) -> None:
+    rng = np.random.default_rng(0)
+    for rows, columns in itertools.product((1, 2, 3), (1, 2, 3)):
+        a, b = rng.standard_normal((count, rows, 40)), rng.standard_normal((count, 40, columns))
+        for dtype in (np.float32, np.float64):
+            found = matmul_products.batches(a.astype(dtype), b.astype(dtype))
+            np.testing.assert_allclose(found, a @ b, rtol=1e-4, atol=1e-4)
+
+
 def test_numbers_beside_small_matrices_do_not_count() -> None:
     """Whole vectors are read and written, but what stands out over the rows has no effect."""
     wide = np.full((5, 3, 40), np.nan, np.float32)

@@ -158,7 +158,8 @@ enum { AT_ONCE = VECTOR == 64 ? 4 : 2 }; /* rows of MANY vectors, as there are r
                 b = padded;                                                                            \
                 ldb = width;                                                                           \
             }                                                                                          \
-            T *into = i + 1 == end ? last : to; /* what comes then may be another thread's */          \
+            /* Behind the last of the range there may be another thread's, or nothing. */              \
+            T *into = (end - i) * o->rows * o->columns < (o->rows - 1) * o->columns + width ? last : to;\
             switch (vectors) {                                                                         \
             case 1: product_##S(o, a, b, ldb, into, 4, 1); break;                                      \
             case 2: product_##S(o, a, b, ldb, into, 4, 2); break;                                      \
