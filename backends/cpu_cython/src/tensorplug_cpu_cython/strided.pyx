@@ -9,13 +9,35 @@ from tensorplug.plugin.array_kernels.rearranging import copied_like, flipped
 from . import pointwise
 
 from .allocator cimport new_array, plain_array
+from .cpu_features cimport threads_for
 from .indexing_gather cimport zeros_of
 from .broadcasting cimport common_shape
 
 np.import_array()
 
+cdef enum:
+    GRAIN = 32768
+
+cdef extern from "c/parallel.h":
+    pass
+
 cdef extern from *:
     """
+    #define TP_PAIRS(T)                                                                                \\
+        TP_PARALLEL(n, threads, begin, end, {                                                          \\
+            const T *x = (const T *)first, *y = (const T *)second;                                     \\
+            T *to = (T *)result;                                                                       \\
+            for (ptrdiff_t i = begin; i < end; i++) {                                                  \\
+                to[2 * i] = x[i];                                                                      \\
+                to[2 * i + 1] = y[i];                                                                  \\
+            }                                                                                          \\
+        })
+    /* Put numbers of two dense arrays into pairs. */
+    static void tp_pairs(const void *restrict first, const void *restrict second, void *restrict result,
+                         int is_double, ptrdiff_t n, int threads) {
+        if (is_double) TP_PAIRS(uint64_t);
+        else TP_PAIRS(uint32_t);
+    }
     /* Both calls take the references that they are given. */
     static PyObject *tp_view_as(PyArrayObject *array, char *data, int dims, const npy_intp *shape,
                                 const npy_intp *strides, PyArray_Descr *descriptor) {
@@ -34,6 +56,7 @@ cdef extern from *:
     #define tp_view(array, data, dims, shape, strides)                                                 \\
         tp_view_as(array, data, dims, shape, strides, PyArray_DESCR(array))
     """
+    void tp_pairs(const void *, const void *, void *, bint, Py_ssize_t, int) noexcept nogil
     object tp_view_as(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *, np.dtype)
     object tp_view(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *)
     int PySlice_Unpack(object, Py_ssize_t *, Py_ssize_t *, Py_ssize_t *) except -1
@@ -255,10 +278,24 @@ def view_as_complex(value):
 
 def complex_of(real, imag):
     """Return new complex numbers with these parts, arrays of one dtype."""
-    cdef np.ndarray parts = plain_array(real), result
+    cdef np.ndarray parts = plain_array(real), others = plain_array(imag), result
     cdef np.npy_intp shape[64]
-    cdef int last = common_shape(parts, plain_array(imag), shape)
+    cdef int last = common_shape(parts, others, shape), threads
+    cdef Py_ssize_t size
+    cdef bint is_double
     result = new_array(_COMPLEX[<object> np.PyArray_DESCR(parts)], last, shape, NULL)
+    size = np.PyArray_SIZE(result)
+    if (
+        np.PyArray_IS_C_CONTIGUOUS(parts) and np.PyArray_IS_C_CONTIGUOUS(others)
+        and np.PyArray_SIZE(parts) == size and np.PyArray_SIZE(others) == size
+    ):
+        is_double = np.PyArray_ITEMSIZE(parts) == 8
+        threads = threads_for(size, GRAIN)
+        with nogil:
+            tp_pairs(
+                np.PyArray_DATA(parts), np.PyArray_DATA(others), np.PyArray_DATA(result), is_double, size, threads
+            )
+        return result
     shown = view_as_real(result)
     for number, part in enumerate((parts, imag)):
         target = _part(shown, last, number, 1, 1, True)
