@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +44,15 @@ def _broadcast(input: Any, target: Any, *options: Any, name: str) -> Any:
 
 def _checked(name: str) -> Callable[..., Any]:
     """Return the check of a loss of an input and a target, by the loss's name."""
-    return functools.partial(_broadcast, name=name)
+
+    def check(input: Any, target: Any, reduction: str, weight: Any) -> Any:
+        check_reduction(reduction)
+        found = _broadcast(input, target, reduction, weight, name=name)
+        if weight is not None and weight._shape != (found or (input,))[0]._shape:
+            raise ValueError(f"{name}(): Inputs and weight must have the same size.")
+        return found
+
+    return check
 
 
 def _check_smooth_l1(input: Any, target: Any, reduction: str, beta: float) -> Any:
@@ -98,8 +105,6 @@ def _weighted_mean(losses: Any, weight: Any, reduction: str, name: str) -> Any:
     """Reduce losses with a weight per element; the mean is divided by the sum of the weights."""
     if weight is None:
         return reduced(losses, reduction, name)
-    if tuple(weight.shape) != tuple(losses.shape):
-        raise ValueError(f"{name}(): Inputs and weight must have the same size.")
     weighted = losses * weight
     if reduction == "mean":
         return weighted.sum() / weight.sum()

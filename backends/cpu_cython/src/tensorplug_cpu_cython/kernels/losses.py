@@ -28,6 +28,7 @@ def build(table: KernelTable) -> None:
         table.add(f"{name}_loss", loss, dtypes=FLOATS)
         table.add(f"{name}_loss_backward", gradient, dtypes=FLOATS)
     for function in (
+        mse_loss,
         multi_margin_loss,
         multi_margin_loss_backward,
         multilabel_margin_loss,
@@ -48,6 +49,20 @@ def _reduced_losses(losses: Any, shape: Shape, reduction: str) -> Any:
     if reduction == "none":
         return losses.reshape(shape)
     return _MEANS[reduction == "mean"](losses, tuple(range(losses.ndim)), False)
+
+
+_square_error = Fused("square_error").call
+
+
+def mse_loss(input: Any, target: Any, reduction: str, weight: Any) -> Any:
+    """Return the squares of the differences."""
+    losses = _square_error((input, target))
+    if weight is None:
+        return _reduced_losses(losses, losses.shape, reduction)
+    losses = losses * weight
+    if reduction != "mean":
+        return _reduced_losses(losses, losses.shape, reduction)
+    return np.asarray(losses.sum(dtype=np.float64) / weight.sum(dtype=np.float64), input.dtype)
 
 
 def _share(count: int, reduction: str) -> float:
