@@ -320,6 +320,69 @@ def flip(value, tuple dims):
     return pointwise.clone(tp_view(input, data, np.PyArray_NDIM(input), np.PyArray_DIMS(input), strides))
 
 
+cdef np.ndarray rearranged(
+    np.ndarray input, int dims, const np.npy_intp *shape, const np.npy_intp *strides, int last,
+    const np.npy_intp *wanted,
+):
+    """Return a contiguous copy of a view of the input, of another shape."""
+    cdef np.ndarray copied = pointwise.clone(tp_view(input, <char *> np.PyArray_DATA(input), dims, shape, strides))
+    cdef np.PyArray_Dims target
+    target.ptr, target.len = <np.npy_intp *> wanted, last
+    return np.PyArray_Newshape(copied, &target, np.NPY_CORDER)
+
+
+def pixel_shuffle(value, Py_ssize_t r):
+    """Return (*, C r², H, W) rearranged as (*, C, H r, W r)."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef np.npy_intp wanted[64]
+    cdef int at = np.PyArray_NDIM(input) - 3, d
+    cdef Py_ssize_t step = np.PyArray_STRIDE(input, at)
+    for d in range(at):
+        shape[d] = wanted[d] = np.PyArray_DIM(input, d)
+        strides[d] = np.PyArray_STRIDE(input, d)
+    shape[at] = wanted[at] = np.PyArray_DIM(input, at) // (r * r)
+    strides[at] = step * r * r
+    for d in range(2):
+        shape[at + 1 + 2 * d], strides[at + 1 + 2 * d] = np.PyArray_DIM(input, at + 1 + d), np.PyArray_STRIDE(input, at + 1 + d)
+        shape[at + 2 + 2 * d], strides[at + 2 + 2 * d] = r, step if d else step * r
+        wanted[at + 1 + d] = shape[at + 1 + 2 * d] * r
+    return rearranged(input, at + 5, shape, strides, at + 3, wanted)
+
+
+def pixel_unshuffle(value, Py_ssize_t r):
+    """Return (*, C, H r, W r) rearranged as (*, C r², H, W)."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef np.npy_intp wanted[64]
+    cdef int at = np.PyArray_NDIM(input) - 2, d
+    for d in range(at):
+        shape[d] = wanted[d] = np.PyArray_DIM(input, d)
+        strides[d] = np.PyArray_STRIDE(input, d)
+    wanted[at - 1] *= r * r
+    for d in range(2):
+        shape[at + d], strides[at + d] = r, np.PyArray_STRIDE(input, at + d)
+        shape[at + 2 + d], strides[at + 2 + d] = np.PyArray_DIM(input, at + d) // r, strides[at + d] * r
+        wanted[at + d] = shape[at + 2 + d]
+    return rearranged(input, at + 4, shape, strides, at + 2, wanted)
+
+
+def channel_shuffle(value, Py_ssize_t groups):
+    """Return the channels of (N, C, *) in turn from each of `groups` groups."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef int dims = np.PyArray_NDIM(input), d
+    shape[0], strides[0] = np.PyArray_DIM(input, 0), np.PyArray_STRIDE(input, 0)
+    shape[1], strides[1] = np.PyArray_DIM(input, 1) // groups, np.PyArray_STRIDE(input, 1)
+    shape[2], strides[2] = groups, strides[1] * shape[1]
+    for d in range(2, dims):
+        shape[d + 1], strides[d + 1] = np.PyArray_DIM(input, d), np.PyArray_STRIDE(input, d)
+    return rearranged(input, dims + 1, shape, strides, dims, np.PyArray_DIMS(input))
+
+
 def diag_embed(value, Py_ssize_t offset, int dim1, int dim2):
     """Return zeros with the last dimension laid along the diagonals of two new ones."""
     cdef np.ndarray input = array_of(value), result
