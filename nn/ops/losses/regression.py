@@ -145,7 +145,7 @@ def l1_loss(
 
 
 def _check_gradient(
-    grad_output: Any, input: Any, target: Any, reduction: str, bound: float
+    grad_output: Any, input: Any, target: Any, reduction: str, bound: float = 0.0
 ) -> None:
     check_reduction(reduction)
     check_gradient(grad_output, input._shape, reduction)
@@ -209,6 +209,14 @@ def huber_loss(
     if weight is not None:
         losses = losses * weight  # torch takes the plain mean here
     return reduced(losses, reduction, "huber_loss")
+
+
+@composite(shapes="grad_output(*R), input(*S), target(*S)", rule=_check_gradient, method=False)
+@in_float32
+def mse_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, reduction: str) -> Tensor:
+    """Return the gradient of :func:`mse_loss`'s input, without weights; its target's is the opposite."""
+    difference = input - target
+    return difference * (_each(grad_output, difference, reduction) * 2)
 
 
 @composite(shapes="grad_output(*R), input(*S), target(*S)", rule=_check_gradient, method=False)
@@ -362,7 +370,35 @@ def _huber_gradient(
     return slope if weight is None else slope * weight
 
 
+def _squares_gradient(g: Any, input: Any, target: Any, reduction: str, weight: Any) -> Any:
+    """Return the gradient of :func:`mse_loss`'s input; its target's is the opposite."""
+    if weight is None:
+        return mse_loss_backward(g, input, target, reduction)
+    share = g / weight.sum() if reduction == "mean" else g
+    return (input - target) * weight * (share * 2)
+
+
+def _squares_weight(g: Any, input: Any, target: Any, reduction: str, weight: Any) -> Any:
+    squares = (input - target).square()
+    if reduction != "mean":
+        return squares * g
+    total = weight.sum()
+    return (squares - (squares * weight).sum() / total) * (g / total)
+
+
 DERIVATIVES = [
+    derivative(
+        "mse_loss",
+        input=lambda g, input, target, reduction, weight: _squares_gradient(
+            g, input, target, reduction, weight
+        ),
+        target=lambda g, input, target, reduction, weight: (
+            -_squares_gradient(g, input, target, reduction, weight)
+        ),
+        weight=lambda g, input, target, reduction, weight: _squares_weight(
+            g, input, target, reduction, weight
+        ),
+    ),
     derivative(
         "smooth_l1_loss",
         input=lambda g, input, target, reduction, beta: smooth_l1_loss_backward(
