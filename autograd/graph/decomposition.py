@@ -209,9 +209,10 @@ def _replayed(node: DecompositionNode, values: list[Any], gradient: Any) -> Any:
     template = replaced(values, collected)
     given = tuple([n for n in range(len(node.outputs)) if gradient.get(n) is not None])
     edges = tuple([edge is None for edge in node.edges])
+    positions = tuple([formula.position for formula in node.plan.formulas])
     flat = [tuple(value) if type(value) is list else value for value in template]
     plain = tuple([(type(value), value, exact_key(value)) for value in flat])
-    key = (op, tuple(parts), given, edges, plain)
+    key = (op, tuple(parts), given, positions, edges, plain)
     try:
         known = _gradients.get(key)
     except TypeError:  # a plain value that cannot be a key

@@ -196,6 +196,17 @@ def _huber_backward(g: Any, a: Any, target: Any, reduction: str, delta: float) -
     return np.clip(a - target, -delta, delta) * share
 
 
+def _squares_backward_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(2, 3), make(2, 3), make(2, 3), "none")
+    yield Sample(make(), make(2, 3), make(2, 3), "mean")
+    yield Sample(make(), make(4), make(4), "sum")
+    yield Sample(make(), make(0, 3), make(0, 3), "sum")
+
+
+def _squares_backward(g: Any, a: Any, target: Any, reduction: str) -> Any:
+    return 2 * _huber_backward(g, a, target, reduction, np.inf)
+
+
 def _poisson(a: Any, target: Any, log_input: bool = True) -> Any:
     return np.exp(a) - target * a if log_input else a - target * np.log(a + 1e-8)
 
@@ -422,6 +433,7 @@ _LOSSES: dict[str, tuple[Any, Any]] = {
 _OTHERS: dict[str, tuple[Any, Any]] = {
     "binary_cross_entropy_backward": (_bce_backward_samples, _bce_backward),
     "huber_loss_backward": (_smooth_backward_samples, _huber_backward),
+    "mse_loss_backward": (_squares_backward_samples, _squares_backward),
     "smooth_l1_loss_backward": (_smooth_backward_samples, _smooth_backward),
     "cosine_similarity": (_similarity_samples, _similarity),
     "ctc_loss": (_ctc_samples, _ctc),

@@ -13,7 +13,7 @@ import tensorplug as tp
 cpu_features = pytest.importorskip(
     "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
 )
-from tensorplug_cpu_cython import cumulative, pointwise  # noqa: E402
+from tensorplug_cpu_cython import cumulative, pointwise, strided  # noqa: E402
 
 PRECISION = {"complex64": 2e-6, "complex128": 1e-12}
 WIDER = {"complex64": np.complex128, "complex128": np.clongdouble}
@@ -162,3 +162,20 @@ def test_quotients(shape: tuple[int, ...], layout: str, dtype: str) -> None:
     if written.ndim:
         pointwise.complex_divide(written, np.ascontiguousarray(b), written)
         np.testing.assert_array_equal(written, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("real", LAYOUTS)
+@pytest.mark.parametrize("imag", LAYOUTS)
+def test_pairs_of_parts(real: str, imag: str, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    for shape in SHAPES:
+        a, b = (
+            LAYOUTS[layout](rng.standard_normal(shape).astype(dtype)) for layout in (real, imag)
+        )
+        found = strided.complex_of(a, b)
+        np.testing.assert_array_equal(found, a + 1j * b)
+    row, number = rng.standard_normal(5).astype(dtype), np.asarray(2, dtype)
+    for x, y in ((row, number), (number, row), (number, number), (row[:, None], row)):
+        found = strided.complex_of(x, y)
+        np.testing.assert_array_equal(found, x + 1j * y)

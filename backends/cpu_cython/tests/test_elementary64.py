@@ -226,3 +226,44 @@ def test_logarithm_of_the_normal_distribution(dtype):
     tolerance = 1e-6 if dtype is np.float32 else 1e-12
     np.testing.assert_allclose(call((upper,)), expected, tolerance, np.finfo(dtype).tiny)
     assert call((np.array([np.inf], dtype),)) == 0
+
+
+@LONG
+def test_powers_of_doubles():
+    """As exact as 80-bit ones can tell: their own logarithms lose some bits where the exponent is large."""
+    generator = np.random.default_rng(0)
+    uniform = generator.uniform
+    n = 50_000
+    kinds = [
+        (uniform(0, 10, n), uniform(-10, 10, n)),
+        (np.exp(uniform(-700, 700, n)), uniform(-2, 2, n)),
+        (uniform(-50, 50, n), np.round(uniform(-20, 20, n))),
+        (np.float64(10) ** uniform(-320, -300, n), uniform(-1, 1, n)),
+        (1 + uniform(-1e-3, 1e-3, n), uniform(-1e4, 1e4, n)),
+    ]
+    for x, y in kinds:
+        expected = np.power(x.astype(np.longdouble), y.astype(np.longdouble))
+        check(pointwise.Binary("pow").call(x, y), expected, 1)
+        check(pointwise.Binary("pow").call(x[::-2], y[::-2]), expected[::-2], 1)
+
+
+def test_powers_of_special_doubles():
+    whole = [2.0, 3.0, 1024.0, 2.0**53, 2.0**53 + 2, 2.5, 0.5, 1e300]
+    ends = np.concatenate([SPECIAL, -SPECIAL, whole, np.negative(whole)])
+    x, y = (side.ravel() for side in np.meshgrid(ends, ends))
+    with np.errstate(all="ignore"):
+        expected = np.power(x, y)
+    check(pointwise.Binary("pow").call(x, y), expected, 1)
+
+
+def test_powers_that_doubles_have_are_exact():
+    for exponent in range(1, 53):
+        x = np.arange(1, 1 + min(int(2.0 ** (53 / exponent)), 5000), dtype=np.float64)
+        exact = np.array([float(int(base) ** exponent) for base in x])
+        fits = exact < 2.0**53
+        exponents = np.full(x.shape, float(exponent))
+        found = pointwise.Binary("pow").call(-x, exponents)
+        np.testing.assert_array_equal(found[fits], (exact * (-1) ** exponent)[fits])
+        if exponent < 3:
+            roots = pointwise.Binary("pow").call(exact, 1 / exponents)
+            np.testing.assert_array_equal(roots, x)

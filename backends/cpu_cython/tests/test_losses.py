@@ -6,8 +6,13 @@ import pytest
 cpu_features = pytest.importorskip(
     "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
 )
+import tensorplug as tp  # noqa: E402
 from tensorplug_cpu_cython import dropout, losses, random  # noqa: E402
-from tensorplug_cpu_cython.kernels.losses import _no_gradient, _reduced  # noqa: E402
+from tensorplug_cpu_cython.kernels.losses import (  # noqa: E402
+    _no_gradient,
+    _reduced,
+    mse_loss,
+)
 
 # Short rows are padded, long ones go in runs, columns in blocks.
 SHAPES = [
@@ -119,3 +124,36 @@ def test_dropout(shape, dtype, p):
         result, array * kept * scale, rtol=1e-3 if dtype is np.float16 else 0
     )
     np.testing.assert_array_equal(dropout.backward(array, kept, p), result)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_squares_of_differences(dtype, reduction, weighted):
+    generator = np.random.default_rng(0)
+    for shape in ((), (1,), (7, 3), (300, 700), (0, 3)):
+        x, y, w = (np.asarray(generator.standard_normal(shape), dtype) for _ in range(3))
+        for a, b in ((x, y), (x.T, y.T), (x[..., ::-1], y) if shape else (x, y)):
+            exact = (a.astype(np.float64) - b) ** 2
+            weight = w.reshape(a.shape) if weighted else None
+            exact = exact if weight is None else exact * weight
+            if reduction != "none":
+                share = exact.size if weight is None else weight.sum(dtype=np.float64)
+                with np.errstate(all="ignore"):
+                    exact = exact.sum() / (share if reduction == "mean" else 1)
+            with np.errstate(all="ignore"):
+                found = mse_loss(a, b, reduction, weight)
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, exact, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_gradients_of_either_argument(reduction):
+    """Passes that look alike but for the argument that is differentiated are replayed apart."""
+    x, y = tp.tensor([[0.25, -0.5]], requires_grad=True), tp.tensor([[0.0, 1.0]])
+    for pair in ((y, x), (x, y)):
+        for _ in range(6):  # the last ones are replayed
+            x.grad = None
+            tp.nn.functional.mse_loss(*pair, reduction=reduction).sum().backward()
+            share = 2 if reduction == "mean" else 1
+            assert x.grad.tolist() == [[0.5 / share, -3.0 / share]]

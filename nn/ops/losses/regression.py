@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -45,7 +44,15 @@ def _broadcast(input: Any, target: Any, *options: Any, name: str) -> Any:
 
 def _checked(name: str) -> Callable[..., Any]:
     """Return the check of a loss of an input and a target, by the loss's name."""
-    return functools.partial(_broadcast, name=name)
+
+    def check(input: Any, target: Any, reduction: str, weight: Any) -> Any:
+        check_reduction(reduction)
+        found = _broadcast(input, target, reduction, weight, name=name)
+        if weight is not None and weight._shape != (found or (input,))[0]._shape:
+            raise ValueError(f"{name}(): Inputs and weight must have the same size.")
+        return found
+
+    return check
 
 
 def _check_smooth_l1(input: Any, target: Any, reduction: str, beta: float) -> Any:
@@ -102,8 +109,6 @@ def _weighted_mean(losses: Any, weight: Any, reduction: str, name: str) -> Any:
     """Reduce losses with a weight per element; the mean is divided by the sum of the weights."""
     if weight is None:
         return reduced(losses, reduction, name)
-    if tuple(weight.shape) != tuple(losses.shape):
-        raise ValueError(f"{name}(): Inputs and weight must have the same size.")
     weighted = losses * weight
     if reduction == "mean":
         return weighted.sum() / weight.sum()
@@ -154,7 +159,7 @@ def l1_loss(
 
 
 def _check_gradient(
-    grad_output: Any, input: Any, target: Any, reduction: str, bound: float
+    grad_output: Any, input: Any, target: Any, reduction: str, bound: float = 0.0
 ) -> None:
     check_reduction(reduction)
     check_gradient(grad_output, input._shape, reduction)
@@ -218,6 +223,14 @@ def huber_loss(
     if weight is not None:
         losses = losses * weight  # torch takes the plain mean here
     return reduced(losses, reduction, "huber_loss")
+
+
+@composite(shapes="grad_output(*R), input(*S), target(*S)", rule=_check_gradient, method=False)
+@in_float32
+def mse_loss_backward(grad_output: Tensor, input: Tensor, target: Tensor, reduction: str) -> Tensor:
+    """Return the gradient of :func:`mse_loss`'s input, without weights; its target's is the opposite."""
+    difference = input - target
+    return difference * (_each(grad_output, difference, reduction) * 2)
 
 
 @composite(shapes="grad_output(*R), input(*S), target(*S)", rule=_check_gradient, method=False)
@@ -371,7 +384,35 @@ def _huber_gradient(
     return slope if weight is None else slope * weight
 
 
+def _squares_gradient(g: Any, input: Any, target: Any, reduction: str, weight: Any) -> Any:
+    """Return the gradient of :func:`mse_loss`'s input; its target's is the opposite."""
+    if weight is None:
+        return mse_loss_backward(g, input, target, reduction)
+    share = g / weight.sum() if reduction == "mean" else g
+    return (input - target) * weight * (share * 2)
+
+
+def _squares_weight(g: Any, input: Any, target: Any, reduction: str, weight: Any) -> Any:
+    squares = (input - target).square()
+    if reduction != "mean":
+        return squares * g
+    total = weight.sum()
+    return (squares - (squares * weight).sum() / total) * (g / total)
+
+
 DERIVATIVES = [
+    derivative(
+        "mse_loss",
+        input=lambda g, input, target, reduction, weight: _squares_gradient(
+            g, input, target, reduction, weight
+        ),
+        target=lambda g, input, target, reduction, weight: (
+            -_squares_gradient(g, input, target, reduction, weight)
+        ),
+        weight=lambda g, input, target, reduction, weight: _squares_weight(
+            g, input, target, reduction, weight
+        ),
+    ),
     derivative(
         "smooth_l1_loss",
         input=lambda g, input, target, reduction, beta: smooth_l1_loss_backward(

@@ -1,4 +1,4 @@
-"""Products that BLAS has no fast form of: of integers, and of matrices of few columns with a vector."""
+"""Products that BLAS has no fast form of: of integers, of matrices of few columns with a vector, of small matrices."""
 
 cimport numpy as np
 
@@ -14,8 +14,21 @@ cdef extern from "c/matmul_products.h":
         const void *b
         void *result
         Py_ssize_t rows, inner, columns, lda, ldb
+    enum:
+        TP_SMALL
+    ctypedef struct tp_batch:
+        const void *a
+        const void *b
+        void *result
+        Py_ssize_t count, rows, inner, columns, a_down, a_along, b_down, b_along, b_span
+        int dims
+        Py_ssize_t shape[64]
+        Py_ssize_t a_strides[64]
+        Py_ssize_t b_strides[64]
     ctypedef void (*tp_product_function)(const tp_product *, int) noexcept nogil
     ctypedef struct tp_products:
+        Py_ssize_t columns[10]
+        void (*small[10])(const tp_batch *, int) noexcept nogil
         tp_product_function vector[10]
         tp_product_function matrix[10]
 
@@ -91,12 +104,71 @@ cdef np.ndarray few_columns(np.ndarray x, np.ndarray y):
     return run(kernels.vector[type_of(x)], a, b, type_of(x), 1, shape)
 
 
+cdef Py_ssize_t batch_strides(const tp_batch *o, np.ndarray array, Py_ssize_t *strides) noexcept:
+    """Fill in the strides of a batch; return how many elements its matrices span, 0 if some lie backwards."""
+    cdef int dims = np.PyArray_NDIM(array), lead = o.dims - (dims - 2), i
+    cdef Py_ssize_t item = np.PyArray_ITEMSIZE(array), span = 1, stride
+    cdef bint forwards = True
+    for i in range(o.dims):
+        strides[i] = 0 if i < lead or np.PyArray_DIM(array, i - lead) == 1 else np.PyArray_STRIDE(array, i - lead) // item
+    for i in range(dims):
+        stride = np.PyArray_STRIDE(array, i) // item
+        span += (np.PyArray_DIM(array, i) - 1) * stride
+        forwards &= stride >= 0
+    return span if forwards else 0
+
+
+def batches(input, other):
+    """Return the products of small matrices in batches that broadcast; None for what is left to others."""
+    cdef np.ndarray x = plain_array(input), y = plain_array(other), result
+    cdef int left = np.PyArray_NDIM(x) - 2, right = np.PyArray_NDIM(y) - 2, number = type_of(x), i
+    cdef Py_ssize_t item = np.PyArray_ITEMSIZE(x)
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp across
+    cdef double work
+    cdef tp_batch o
+    if left < 0 or right < 0 or number < 0:
+        return None
+    o.rows, o.inner, o.columns = np.PyArray_DIM(x, left), np.PyArray_DIM(x, left + 1), np.PyArray_DIM(y, right + 1)
+    if (
+        not 0 < o.rows <= TP_SMALL or not 0 < o.inner <= TP_SMALL or not 0 < o.columns <= kernels.columns[number]
+        or o.inner != np.PyArray_DIM(y, right) or type_of(y) != number
+    ):
+        return None
+    o.dims = max(left, right)
+    o.count = 1
+    for i in range(o.dims):
+        shape[i] = 1 if i < o.dims - left else np.PyArray_DIM(x, i - (o.dims - left))
+        across = 1 if i < o.dims - right else np.PyArray_DIM(y, i - (o.dims - right))
+        if shape[i] == 1:
+            shape[i] = across
+        elif across not in (1, shape[i]):
+            return None  # which says so
+        o.shape[i] = shape[i]
+        o.count *= shape[i]
+    batch_strides(&o, x, o.a_strides)
+    o.b_span = batch_strides(&o, y, o.b_strides)
+    o.a_down, o.a_along = np.PyArray_STRIDE(x, left) // item, np.PyArray_STRIDE(x, left + 1) // item
+    o.b_down, o.b_along = np.PyArray_STRIDE(y, right) // item, np.PyArray_STRIDE(y, right + 1) // item
+    shape[o.dims], shape[o.dims + 1] = o.rows, o.columns
+    result = new_array(<np.dtype> descriptors[number], o.dims + 2, shape, NULL)
+    o.a, o.b, o.result = np.PyArray_DATA(x), np.PyArray_DATA(y), np.PyArray_DATA(result)
+    work = <double> o.count * o.rows * o.inner * o.columns
+    if work < HOLD:
+        kernels.small[number](&o, 1)
+    else:
+        with nogil:
+            kernels.small[number](&o, threads_for(<Py_ssize_t> min(work, 1e15), GRAIN))
+    return result
+
+
 def floats(input, other, fallback):
-    """Return the product of floating-point arrays; of those of more than two dimensions by `fallback`."""
+    """Return the product of floating-point arrays; of large ones of more than two dimensions by `fallback`."""
     cdef np.ndarray x = plain_array(input), y = plain_array(other), found = None
     cdef int left = np.PyArray_NDIM(x), right = np.PyArray_NDIM(y)
     if left > 2 or right > 2:
-        return fallback(x, y)
+        found = batches(x, y)
+        return fallback(x, y) if found is None else found
     if left == 2 and right == 1:
         found = few_columns(x, y)
     return np.PyArray_MatrixProduct(x, y) if found is None else found

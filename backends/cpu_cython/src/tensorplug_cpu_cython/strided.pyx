@@ -9,13 +9,35 @@ from tensorplug.plugin.array_kernels.rearranging import copied_like, flipped
 from . import pointwise
 
 from .allocator cimport new_array, plain_array
+from .cpu_features cimport threads_for
 from .indexing_gather cimport zeros_of
 from .broadcasting cimport common_shape
 
 np.import_array()
 
+cdef enum:
+    GRAIN = 32768
+
+cdef extern from "c/parallel.h":
+    pass
+
 cdef extern from *:
     """
+    #define TP_PAIRS(T)                                                                                \\
+        TP_PARALLEL(n, threads, begin, end, {                                                          \\
+            const T *x = (const T *)first, *y = (const T *)second;                                     \\
+            T *to = (T *)result;                                                                       \\
+            for (ptrdiff_t i = begin; i < end; i++) {                                                  \\
+                to[2 * i] = x[i];                                                                      \\
+                to[2 * i + 1] = y[i];                                                                  \\
+            }                                                                                          \\
+        })
+    /* Put numbers of two dense arrays into pairs. */
+    static void tp_pairs(const void *restrict first, const void *restrict second, void *restrict result,
+                         int is_double, ptrdiff_t n, int threads) {
+        if (is_double) TP_PAIRS(uint64_t);
+        else TP_PAIRS(uint32_t);
+    }
     /* Both calls take the references that they are given. */
     static PyObject *tp_view_as(PyArrayObject *array, char *data, int dims, const npy_intp *shape,
                                 const npy_intp *strides, PyArray_Descr *descriptor) {
@@ -34,6 +56,7 @@ cdef extern from *:
     #define tp_view(array, data, dims, shape, strides)                                                 \\
         tp_view_as(array, data, dims, shape, strides, PyArray_DESCR(array))
     """
+    void tp_pairs(const void *, const void *, void *, bint, Py_ssize_t, int) noexcept nogil
     object tp_view_as(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *, np.dtype)
     object tp_view(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *)
     int PySlice_Unpack(object, Py_ssize_t *, Py_ssize_t *, Py_ssize_t *) except -1
@@ -255,10 +278,24 @@ def view_as_complex(value):
 
 def complex_of(real, imag):
     """Return new complex numbers with these parts, arrays of one dtype."""
-    cdef np.ndarray parts = plain_array(real), result
+    cdef np.ndarray parts = plain_array(real), others = plain_array(imag), result
     cdef np.npy_intp shape[64]
-    cdef int last = common_shape(parts, plain_array(imag), shape)
+    cdef int last = common_shape(parts, others, shape), threads
+    cdef Py_ssize_t size
+    cdef bint is_double
     result = new_array(_COMPLEX[<object> np.PyArray_DESCR(parts)], last, shape, NULL)
+    size = np.PyArray_SIZE(result)
+    if (
+        np.PyArray_IS_C_CONTIGUOUS(parts) and np.PyArray_IS_C_CONTIGUOUS(others)
+        and np.PyArray_SIZE(parts) == size and np.PyArray_SIZE(others) == size
+    ):
+        is_double = np.PyArray_ITEMSIZE(parts) == 8
+        threads = threads_for(size, GRAIN)
+        with nogil:
+            tp_pairs(
+                np.PyArray_DATA(parts), np.PyArray_DATA(others), np.PyArray_DATA(result), is_double, size, threads
+            )
+        return result
     shown = view_as_real(result)
     for number, part in enumerate((parts, imag)):
         target = _part(shown, last, number, 1, 1, True)
@@ -281,6 +318,69 @@ def flip(value, tuple dims):
             data += strides[d] * (np.PyArray_DIM(input, d) - 1)
             strides[d] = -strides[d]
     return pointwise.clone(tp_view(input, data, np.PyArray_NDIM(input), np.PyArray_DIMS(input), strides))
+
+
+cdef np.ndarray rearranged(
+    np.ndarray input, int dims, const np.npy_intp *shape, const np.npy_intp *strides, int last,
+    const np.npy_intp *wanted,
+):
+    """Return a contiguous copy of a view of the input, of another shape."""
+    cdef np.ndarray copied = pointwise.clone(tp_view(input, <char *> np.PyArray_DATA(input), dims, shape, strides))
+    cdef np.PyArray_Dims target
+    target.ptr, target.len = <np.npy_intp *> wanted, last
+    return np.PyArray_Newshape(copied, &target, np.NPY_CORDER)
+
+
+def pixel_shuffle(value, Py_ssize_t r):
+    """Return (*, C r², H, W) rearranged as (*, C, H r, W r)."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef np.npy_intp wanted[64]
+    cdef int at = np.PyArray_NDIM(input) - 3, d
+    cdef Py_ssize_t step = np.PyArray_STRIDE(input, at)
+    for d in range(at):
+        shape[d] = wanted[d] = np.PyArray_DIM(input, d)
+        strides[d] = np.PyArray_STRIDE(input, d)
+    shape[at] = wanted[at] = np.PyArray_DIM(input, at) // (r * r)
+    strides[at] = step * r * r
+    for d in range(2):
+        shape[at + 1 + 2 * d], strides[at + 1 + 2 * d] = np.PyArray_DIM(input, at + 1 + d), np.PyArray_STRIDE(input, at + 1 + d)
+        shape[at + 2 + 2 * d], strides[at + 2 + 2 * d] = r, step if d else step * r
+        wanted[at + 1 + d] = shape[at + 1 + 2 * d] * r
+    return rearranged(input, at + 5, shape, strides, at + 3, wanted)
+
+
+def pixel_unshuffle(value, Py_ssize_t r):
+    """Return (*, C, H r, W r) rearranged as (*, C r², H, W)."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef np.npy_intp wanted[64]
+    cdef int at = np.PyArray_NDIM(input) - 2, d
+    for d in range(at):
+        shape[d] = wanted[d] = np.PyArray_DIM(input, d)
+        strides[d] = np.PyArray_STRIDE(input, d)
+    wanted[at - 1] *= r * r
+    for d in range(2):
+        shape[at + d], strides[at + d] = r, np.PyArray_STRIDE(input, at + d)
+        shape[at + 2 + d], strides[at + 2 + d] = np.PyArray_DIM(input, at + d) // r, strides[at + d] * r
+        wanted[at + d] = shape[at + 2 + d]
+    return rearranged(input, at + 4, shape, strides, at + 2, wanted)
+
+
+def channel_shuffle(value, Py_ssize_t groups):
+    """Return the channels of (N, C, *) in turn from each of `groups` groups."""
+    cdef np.ndarray input = array_of(value)
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef int dims = np.PyArray_NDIM(input), d
+    shape[0], strides[0] = np.PyArray_DIM(input, 0), np.PyArray_STRIDE(input, 0)
+    shape[1], strides[1] = np.PyArray_DIM(input, 1) // groups, np.PyArray_STRIDE(input, 1)
+    shape[2], strides[2] = groups, strides[1] * shape[1]
+    for d in range(2, dims):
+        shape[d + 1], strides[d + 1] = np.PyArray_DIM(input, d), np.PyArray_STRIDE(input, d)
+    return rearranged(input, dims + 1, shape, strides, dims, np.PyArray_DIMS(input))
 
 
 def diag_embed(value, Py_ssize_t offset, int dim1, int dim2):

@@ -1,5 +1,5 @@
 /* The functions of elementary.h for double, and erf and erfc. At most 2 units in the last place off; 3 are hypot's,
-   tan's and the arc functions', 4 atanh's, erfc's and erfcx's. */
+   tan's and the arc functions', 4 atanh's, erfc's and erfcx's; powers are exact to 1. */
 #ifndef TENSORPLUG_ELEMENTARY64_H
 #define TENSORPLUG_ELEMENTARY64_H
 
@@ -26,6 +26,63 @@ INLINE double m_log2_F64(double x) { return log_to_base_F64(x, 1.0, 0.0, 0x1.715
 INLINE double m_log10_F64(double x) {
     return log_to_base_F64(x, 0x1.34413509e0000p-2, 0x1.79fef311f12b3p-38, 0x1.bcb7b1p-2, 0x1.49b9438ca9aaep-28);
 }
+
+/* exp(y log(a)), of which the logarithm and its product with y are sums of two, as in "Handbook of Floating-Point
+   Arithmetic" (2010), chapter 11: what y is multiplied with must be exact to 2^-63. */
+#ifdef __FP_FAST_FMA
+/* Rounded for itself: with a plain product the compiler might join a sum, which the rest would not know of. */
+INLINE double split_product_F64(double x, double y, double *rest) {
+    double product = fma(x, y, 0.0);
+    *rest = fma(x, y, -product);
+    return product;
+}
+INLINE double m_power_F64(double x, double y) {
+    double a = fabs(x), n, f = log_remainder_F64(a, &n);
+    /* s = f / (2 + f) */
+    double over = 2.0 + f, over_rest = f - (over - 2.0), inverse = 1.0 / over, s = f * inverse;
+    double s_rest = (fma(-s, over, f) - s * over_rest) * inverse;
+    double z_rest, z = split_product_F64(s, s, &z_rest);
+    z_rest += 2.0 * s * s_rest;
+    /* log(1 + f) = 2 s + s (2/3 z + 2/5 z^2 + ...) */
+    double q = 2.0 / 25;
+    q = q * z + 2.0 / 23;
+    q = q * z + 2.0 / 21;
+    q = q * z + 2.0 / 19;
+    q = q * z + 2.0 / 17;
+    q = q * z + 2.0 / 15;
+    q = q * z + 2.0 / 13;
+    q = q * z + 2.0 / 11;
+    q = q * z + 2.0 / 9;
+    q = q * z + 2.0 / 7;
+    q = q * z + 2.0 / 5;
+    double t_rest, third = split_product_F64(z, 0x1.5555555555555p-1, &t_rest), above = z * z * q, t = third + above;
+    t_rest += z * 0x1.5555555555555p-55 + z_rest * 0x1.5555555555555p-1 + ((third - t) + above);
+    double cubes_rest, cubes = split_product_F64(s, t, &cubes_rest);
+    cubes_rest += s * t_rest + s_rest * t;
+    double whole = n * 0x1.62e42fefa3800p-1, twice = 2.0 * s, part = whole + twice, most = part + cubes;
+    double log_rest = ((whole - part) + twice) + ((part - most) + cubes);
+    log_rest += n * 0x1.ef35793c76730p-45 + 2.0 * s_rest + cubes_rest;
+    double log = most + log_rest;
+    log_rest += most - log;
+    log = a == 0.0 ? -(double)INFINITY : a == (double)INFINITY ? a : log;
+    double product_rest, product = split_product_F64(y, log, &product_rest);
+    product_rest = fabs(product) < 800.0 ? product_rest + y * log_rest : 0.0;
+    product = product < -746.0 ? -746.0 : product;
+    product = product > 710.0 ? 710.0 : product;
+    double shifted = product * 0x1.71547652b82fep0 + WHOLE, doublings = shifted - WHOLE;
+    double first = product - doublings * 0x1.62e42fee00000p-1, second = doublings * 0x1.a39ef35793c76p-33 - product_rest;
+    double r = first - second, r_rest = (first - r) - second;
+    double p = times_power_of_two_F64(1.0 + (reduced_expm1_F64(r) + r_rest), whole_F64(shifted));
+    int64_t is_whole = rint(y) == y, is_odd = is_whole && rint(0.5 * y) != 0.5 * y;
+    p = is_odd ? copysign(p, x) : p;
+    p = x < 0.0 && !is_whole && a != (double)INFINITY ? (double)NAN : p;
+    p = a == 1.0 && fabs(y) == (double)INFINITY ? 1.0 : p;
+    p = x != x || y != y ? (double)NAN : p;
+    return y == 0.0 || x == 1.0 ? 1.0 : p;
+}
+#else
+INLINE double m_power_F64(double x, double y) { return pow(x, y); }
+#endif
 
 /* Half of exp(a), which overflows later than exp(a) does; a >= 0. */
 INLINE double half_exp_F64(double a) {

@@ -7,7 +7,7 @@
 #include "vmath.h"
 
 /* Rows up to SHORT are copied and padded, so that whole vectors are computed only. */
-enum { LANES = 32, SHORT = 512, FEW = 12, BLOCK = TP_LOSS_BLOCK };
+enum { LANES = 32, SHORT = 512, FEW = 12, NEAR = 4096, BLOCK = TP_LOSS_BLOCK };
 
 /* Whether a sample of class t does: what forward refuses, backward must not trip over. */
 #define COUNTS(t) ((uint64_t)(t) < (uint64_t)c->n && (t) != c->ignored)
@@ -247,52 +247,71 @@ enum { LANES = 32, SHORT = 512, FEW = 12, BLOCK = TP_LOSS_BLOCK };
             if (COUNTS(c->target[i])) total += weight[c->target[i]];                                   \
         return total;                                                                                  \
     }                                                                                                  \
+    /* The losses of a block are looked up first, then summed by vectors. */                            \
     static int likelihood_##S(const tp_classes *c, void *losses_, double *sums, int threads) {          \
-        const T *x = c->x, *weight = c->weight;                                                        \
+        const T *weight = c->weight;                                                                   \
         T *losses = losses_;                                                                           \
-        const ptrdiff_t samples = c->before * c->after;                                                \
+        const ptrdiff_t samples = c->before * c->after, after = c->after, size = c->n * after;         \
         int wrong = 0;                                                                                 \
         TP_PARALLEL((samples + BLOCK - 1) / BLOCK, threads, begin, end, {                              \
+            ptrdiff_t at = begin * BLOCK % after; /* in the row */                                     \
+            const T *row = (const T *)c->x + begin * BLOCK / after * size;                             \
             for (ptrdiff_t block = begin; block < end; block++) {                                      \
-                const ptrdiff_t last = samples < (block + 1) * BLOCK ? samples : (block + 1) * BLOCK;  \
-                double lost = 0;                                                                       \
-                double weighed = 0;                                                                    \
-                for (ptrdiff_t i = block * BLOCK; i < last; i++) {                                     \
-                    const int64_t t = c->target[i];                                                    \
-                    T w = 0;                                                                           \
-                    T loss = 0;                                                                        \
-                    if (t != c->ignored) {                                                             \
-                        if ((uint64_t)t >= (uint64_t)c->n) {                                           \
-                            _Pragma("omp atomic write") wrong = 1;                                     \
-                            continue;                                                                  \
-                        }                                                                              \
-                        w = weight ? weight[t] : 1;                                                    \
-                        const ptrdiff_t row = c->after == 1 ? i : i / c->after;                        \
-                        loss = -x[(row * c->n + t) * c->after + (i - row * c->after)] * w;             \
+                const ptrdiff_t first = block * BLOCK;                                                 \
+                const ptrdiff_t count = samples - first < BLOCK ? samples - first : BLOCK;             \
+                T loss[BLOCK] = {0};                                                                   \
+                T weights[BLOCK] = {0};                                                                \
+                int some_wrong = 0;                                                                    \
+                for (ptrdiff_t j = 0; j < count; j++) {                                                \
+                    const int64_t t = c->target[first + j];                                            \
+                    const int is_there = (uint64_t)t < (uint64_t)c->n;                                 \
+                    const int64_t class = is_there ? t : 0;                                            \
+                    const T w = t == c->ignored ? 0 : weight ? weight[class] : 1;                      \
+                    some_wrong |= !is_there && t != c->ignored;                                        \
+                    loss[j] = t == c->ignored ? 0 : -row[class * after + at] * w;                      \
+                    weights[j] = w;                                                                    \
+                    if (++at == after) {                                                               \
+                        at = 0;                                                                        \
+                        row += size;                                                                   \
                     }                                                                                  \
-                    if (losses) losses[i] = loss;                                                      \
-                    lost += loss;                                                                      \
-                    weighed += w;                                                                      \
                 }                                                                                      \
-                sums[2 * block] = lost;                                                                \
-                sums[2 * block + 1] = weighed;                                                         \
+                if (some_wrong) {                                                                      \
+                    _Pragma("omp atomic write") wrong = 1;                                             \
+                }                                                                                      \
+                if (losses) memcpy(losses + first, loss, (size_t)count * sizeof(T));                   \
+                double lost[LANES] = {0};                                                              \
+                double weighed[LANES] = {0};                                                           \
+                for (ptrdiff_t j = 0; j < BLOCK; j += LANES)                                           \
+                    for (int l = 0; l < LANES; l++) {                                                  \
+                        lost[l] += loss[j + l];                                                        \
+                        weighed[l] += weights[j + l];                                                  \
+                    }                                                                                  \
+                for (int half = LANES / 2; half; half /= 2)                                            \
+                    for (int l = 0; l < half; l++) {                                                   \
+                        lost[l] += lost[l + half];                                                     \
+                        weighed[l] += weighed[l + half];                                               \
+                    }                                                                                  \
+                sums[2 * block] = lost[0];                                                             \
+                sums[2 * block + 1] = weighed[0];                                                      \
             }                                                                                          \
         });                                                                                            \
         return !wrong;                                                                                 \
     }                                                                                                  \
+    /* Some rows at a time, which are still in the cache when their classes are filled in. */          \
     static void likelihood_backward_##S(const tp_classes *c, const void *g_, ptrdiff_t step, double scale,\
                                         void *out_, int threads) {                                     \
         const T *weight = c->weight, *g = g_;                                                          \
-        T *out = out_;                                                                                 \
+        const ptrdiff_t after = c->after, size = c->n * after, some = size < NEAR ? NEAR / size : 1;   \
         TP_PARALLEL(c->before, threads, begin, end, {                                                  \
-            const ptrdiff_t size = c->n * c->after;                                                    \
-            memset(out + begin * size, 0, (end - begin) * size * sizeof(T));                           \
-            for (ptrdiff_t i = begin * c->after; i < end * c->after; i++) {                            \
-                const int64_t t = c->target[i];                                                        \
-                if (!COUNTS(t)) continue;                                                              \
-                const ptrdiff_t row = c->after == 1 ? i : i / c->after;                                \
-                out[(row * c->n + t) * c->after + (i - row * c->after)] =                              \
-                    -(T)(g[i * step] * scale * (weight ? weight[t] : 1));                              \
+            for (ptrdiff_t first = begin; first < end; first += some) {                                \
+                const ptrdiff_t last = end - first < some ? end : first + some;                        \
+                T *row = (T *)out_ + first * size;                                                     \
+                memset(row, 0, (size_t)((last - first) * size) * sizeof(T));                           \
+                for (ptrdiff_t i = first * after; i < last * after; row += size)                       \
+                    for (ptrdiff_t at = 0; at < after; at++, i++) {                                    \
+                        const int64_t t = c->target[i];                                                \
+                        if (COUNTS(t)) row[t * after + at] = -(T)(g[i * step] * scale * (weight ? weight[t] : 1)); \
+                    }                                                                                  \
             }                                                                                          \
         });                                                                                            \
     }

@@ -117,7 +117,7 @@ LONG_BINARY(nextafter_F64, double, m_nextafter_F64(x, y))
         any_power_##S(args, s, n, p);                                                                  \
     }
 POWERS(F32, float, m_power_F32(x, y))
-POWERS(F64, double, pow(x, y))
+POWERS(F64, double, m_power_F64(x, y))
 HALVES(pow, 2)
 
 BINARY_LONG(atan2, m_atan2_F32(x, y), m_atan2_F64(x, y))

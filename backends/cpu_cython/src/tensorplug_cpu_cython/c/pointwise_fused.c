@@ -183,6 +183,7 @@ INLINE double hypot_of_F64(double x, double y) { return m_hypot_F64(x, y); }
 #define HUBER(S, T)                                                                                    \
     (C_##S(fabs)(x - y) >= P(0, T) ? P(0, T) * (C_##S(fabs)(x - y) - (T)0.5 * P(0, T))                 \
                                    : (x - y) * (x - y) * (T)0.5)
+#define SQUARE_ERROR(S, T) ((x - y) * (x - y))
 /* z is the gradient of the loss of x and y, p[1] its factor. */
 #define HUBER_GRADIENT(S, T) (BELOW(P(0, T), ABOVE(-P(0, T), x - y)) * (z * P(1, T)))
 
@@ -211,6 +212,7 @@ LINKED_2(add_scaled, ADD_SCALED)
 LINKED_2(prelu, PRELU)
 LINKED_2(smooth_l1, SMOOTH_L1)
 LINKED_2(huber, HUBER)
+LINKED_2(square_error, SQUARE_ERROR)
 LINKED_2(lerp, LERP)
 FUSED_2(hypot, HYPOT)
 FUSED_2(logaddexp, LOGADDEXP)
@@ -244,7 +246,7 @@ const tp_fused LEVEL(tp_fused_table) = {.loops = {TP_FUSED(ENTRIES) TP_INTEGERS(
 
 const tp_links LEVEL(tp_fused_links) = {{
     LINKED(frac) LINKED(round) LINKED(nan_to_num) LINKED(clamp_numbers) LINKED(softshrink) LINKED(hardshrink)
-    LINKED(add_scaled) LINKED(prelu) LINKED(smooth_l1) LINKED(huber) LINKED(lerp)
+    LINKED(add_scaled) LINKED(prelu) LINKED(smooth_l1) LINKED(huber) LINKED(square_error) LINKED(lerp)
     LINKED(shrink_gradient) LINKED(gated) LINKED(clamp_gradient) LINKED(lerp_tensor)
     LINKED(huber_gradient) LINKED(addcmul) LINKED(addcdiv) LINKED(clamp_tensors)
 }};

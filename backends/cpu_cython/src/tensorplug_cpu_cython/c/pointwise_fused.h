@@ -10,7 +10,7 @@
     X(softshrink, 1, 32, 0) X(hardshrink, 1, 32, 0) X(sinc, 1, 16, 0) X(entr, 1, 16, 0) X(ndtr, 1, 16, 0)  \
     X(i0, 1, 8, 0) X(i0e, 1, 8, 0) X(i1, 1, 8, 0) X(i1e, 1, 8, 0) X(digamma, 1, 8, 0) X(trigamma, 1, 8, 0) \
     X(erfcx, 1, 8, 0) X(log_ndtr, 1, 8, 0) X(ndtri, 1, 8, 0) X(round, 1, 32, 0)                        \
-    X(prelu, 2, 32, 0) X(smooth_l1, 2, 32, 0) X(huber, 2, 32, 0)                     \
+    X(prelu, 2, 32, 0) X(smooth_l1, 2, 32, 0) X(huber, 2, 32, 0) X(square_error, 2, 32, 0) \
     X(huber_gradient, 3, 32, 0)                                                                        \
     X(isinf, 1, 32, 1) X(isfinite, 1, 32, 1)                                                           \
     X(add_scaled, 2, 32, 0) X(lerp, 2, 32, 0) X(hypot, 2, 32, 0) X(logaddexp, 2, 16, 0)                \

@@ -7,7 +7,7 @@
 
 /* What is summed at once stays in the cache, so that it can be gone through twice: the squares are of
    distances from the mean of so many. Then parts are put together (Chan, Golub and LeVeque 1983). */
-enum { LANES = 32, CHUNK = 4096, WIDTH = 64, DEEP = 64 };
+enum { LANES = 32, CHUNK = 4096, WIDTH = 64, DEEP = 64, FEW = 16 };
 
 typedef struct { double count, mean, squares; } part;
 
@@ -88,50 +88,64 @@ static inline part added(part a, part b) { return (part){0, 0, a.squares + b.squ
         for (ptrdiff_t j = 0; j < width; j++) parts[j].squares += total[j];                            \
     }
 
-/* Each of `pieces` goes through its part of what is reduced, for all or for a part of what is kept. */
+/* Each of `pieces` goes through its part of what is reduced, for all or for a part of what is kept. Short rows are turned,
+   so that vectors run over the results. */
 #define REDUCE(name, S, T, statistic, join, finish)                                                    \
+    static void name##_of_##S(const part *all, T *out, ptrdiff_t n, double divisor) {                  \
+        for (ptrdiff_t k = 0; k < n; k++) {                                                            \
+            const double found = all[k].squares;                                                       \
+            out[k] = (T)(finish);                                                                      \
+        }                                                                                              \
+        (void)divisor;                                                                                 \
+    }                                                                                                  \
     static void name##_##S(const void *x_, void *out_, double *partial, double divisor, ptrdiff_t before, \
                            ptrdiff_t kept, ptrdiff_t after, int threads) {                             \
         const T *x = x_;                                                                               \
         T *out = out_;                                                                                 \
         part *parts = (part *)partial;                                                                 \
-        const int by_row = after > 1 || kept == 1;                                                     \
+        const int is_short = before == 1 && kept > 1 && after > 1 && after <= FEW;                     \
+        const int by_row = !is_short && (after > 1 || kept == 1);                                      \
         const ptrdiff_t rows = kept == 1 ? 1 : before, length = kept == 1 ? before * after : after;    \
         const ptrdiff_t blocks = by_row ? kept : (kept + WIDTH - 1) / WIDTH;                           \
-        const ptrdiff_t pieces = blocks >= threads ? 1 : threads;                                      \
+        const ptrdiff_t pieces = is_short || blocks >= threads ? 1 : threads;                          \
         TP_PARALLEL(blocks * pieces, threads, begin, end, {                                            \
             for (ptrdiff_t unit = begin; unit < end; unit++) {                                         \
                 const ptrdiff_t piece = unit % pieces;                                                 \
                 const ptrdiff_t block = unit / pieces;                                                 \
-                part *into = parts + piece * kept;                                                     \
-                if (by_row) {                                                                          \
-                    part all = {0, 0, 0};                                                              \
+                const ptrdiff_t k = by_row ? block : block * WIDTH;                                    \
+                const ptrdiff_t width = by_row ? 1 : kept - k < WIDTH ? kept - k : WIDTH;              \
+                part found[WIDTH];                                                                     \
+                for (ptrdiff_t j = 0; j < width; j++) found[j] = (part){0, 0, 0};                      \
+                if (is_short) {                                                                        \
+                    T turned[FEW * WIDTH];                                                             \
+                    for (ptrdiff_t i = 0; i < after; i++)                                              \
+                        for (ptrdiff_t j = 0; j < width; j++) turned[i * WIDTH + j] = x[(k + j) * after + i]; \
+                    statistic##_columns_##S(turned, after, WIDTH, width, found);                       \
+                } else if (by_row) {                                                                   \
                     const ptrdiff_t first = length * piece / pieces;                                   \
                     const ptrdiff_t last = length * (piece + 1) / pieces;                              \
                     for (ptrdiff_t b = 0; b < rows; b++) {                                             \
                         const T *row = x + (b * kept + block) * length;                                \
                         for (ptrdiff_t from = first; from < last; from += CHUNK)                       \
-                            all = join(all, statistic##_row_##S(row + from, last - from < CHUNK ? last - from : CHUNK)); \
+                            found[0] = join(found[0], statistic##_row_##S(                             \
+                                                          row + from, last - from < CHUNK ? last - from : CHUNK)); \
                     }                                                                                  \
-                    into[block] = all;                                                                 \
                 } else {                                                                               \
-                    const ptrdiff_t k = block * WIDTH;                                                 \
-                    const ptrdiff_t width = kept - k < WIDTH ? kept - k : WIDTH;                       \
                     const ptrdiff_t last = before * (piece + 1) / pieces;                              \
-                    for (ptrdiff_t j = 0; j < width; j++) into[k + j] = (part){0, 0, 0};               \
                     for (ptrdiff_t b = before * piece / pieces; b < last; b += DEEP)                   \
                         statistic##_columns_##S(x + b * kept + k, last - b < DEEP ? last - b : DEEP, kept, width, \
-                                                into + k);                                             \
+                                                found);                                                \
                 }                                                                                      \
+                if (pieces == 1) name##_of_##S(found, out + k, width, divisor);                        \
+                else memcpy(parts + piece * kept + k, found, (size_t)width * sizeof(part));            \
             }                                                                                          \
         });                                                                                            \
+        if (pieces == 1) return;                                                                       \
         for (ptrdiff_t k = 0; k < kept; k++) {                                                         \
             part all = parts[k];                                                                       \
             for (ptrdiff_t piece = 1; piece < pieces; piece++) all = join(all, parts[piece * kept + k]); \
-            const double found = all.squares;                                                          \
-            out[k] = (T)(finish);                                                                      \
+            name##_of_##S(&all, out + k, 1, divisor);                                                  \
         }                                                                                              \
-        (void)divisor;                                                                                 \
     }
 
 #define FAMILY(S, T)                                                                                   \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,7 +28,9 @@ def build(table: KernelTable) -> None:
         loss, gradient = _of_differences(name, scaled)
         table.add(f"{name}_loss", loss, dtypes=FLOATS)
         table.add(f"{name}_loss_backward", gradient, dtypes=FLOATS)
+    table.add("mse_loss_backward", mse_loss_backward, dtypes=FLOATS)
     for function in (
+        mse_loss,
         multi_margin_loss,
         multi_margin_loss_backward,
         multilabel_margin_loss,
@@ -48,6 +51,25 @@ def _reduced_losses(losses: Any, shape: Shape, reduction: str) -> Any:
     if reduction == "none":
         return losses.reshape(shape)
     return _MEANS[reduction == "mean"](losses, tuple(range(losses.ndim)), False)
+
+
+_square_error, _bounded_slope = Fused("square_error").call, Fused("huber_gradient").call
+
+
+def mse_loss(input: Any, target: Any, reduction: str, weight: Any) -> Any:
+    """Return the squares of the differences."""
+    losses = _square_error((input, target))
+    if weight is None:
+        return _reduced_losses(losses, losses.shape, reduction)
+    losses = losses * weight
+    if reduction != "mean":
+        return _reduced_losses(losses, losses.shape, reduction)
+    return np.asarray(losses.sum(dtype=np.float64) / weight.sum(dtype=np.float64), input.dtype)
+
+
+def mse_loss_backward(g: Any, input: Any, target: Any, reduction: str) -> Any:
+    """Return the gradient of the loss without weights."""
+    return _bounded_slope((input, target, g), (math.inf, 2 * _share(input.size, reduction)))
 
 
 def _share(count: int, reduction: str) -> float:

@@ -1,0 +1,55 @@
+"""Variances and norms of rows and columns of all lengths, against NumPy in more digits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built")
+from tensorplug_cpu_cython import statistics
+
+KINDS: dict[int, Any] = {
+    statistics.VARIANCE: lambda x, axis: x.var(axis, ddof=1),
+    statistics.DEVIATION: lambda x, axis: x.std(axis, ddof=1),
+    statistics.NORM1: lambda x, axis: np.abs(x).sum(axis),
+    statistics.NORM2: lambda x, axis: np.sqrt((x * x).sum(axis)),
+}
+LAYOUTS: dict[str, Any] = {
+    "rows": np.ascontiguousarray,
+    "columns": np.asfortranarray,
+    "every second": lambda a: np.repeat(a, 2, -1)[..., ::2],
+    "backwards": lambda a: np.ascontiguousarray(a[::-1])[::-1],
+}
+
+
+# Rows that are turned, the first that are not, and numbers of rows around a block of them.
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("length", [2, 3, 5, 15, 16, 17, 40])
+def test_rows_and_columns(kind: int, layout: str, dtype: Any, length: int, threads: int) -> None:
+    rng = np.random.default_rng(length)
+    for count in (1, 2, 63, 64, 65, 1000):
+        x = LAYOUTS[layout]((100 + rng.standard_normal((count, length))).astype(dtype))
+        exact = x.astype(np.longdouble)
+        for axis in (0, 1):
+            if x.shape[axis] == 1:
+                continue
+            found = statistics.reduce(x, kind, (axis,), 1.0, False)
+            assert found.dtype == dtype
+            expected = KINDS[kind](exact, axis).astype(dtype)
+            np.testing.assert_allclose(found, expected, 2e-5 if dtype == np.float32 else 1e-12)
+            kept = statistics.reduce(x, kind, (axis,), 1.0, True)
+            np.testing.assert_array_equal(kept, np.expand_dims(found, axis))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_short_rows_of_what_is_no_number(kind: int) -> None:
+    """A row has no effect on those beside it."""
+    x = np.ones((130, 5), np.float32)
+    x[3, 2], x[64, 0], x[129, 4] = np.nan, np.inf, -np.inf
+    with np.errstate(all="ignore"):
+        expected = KINDS[kind](x.astype(np.float64), 1)
+    np.testing.assert_allclose(statistics.reduce(x, kind, (1,), 1.0, False), expected, 1e-6)
