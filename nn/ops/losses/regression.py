@@ -115,14 +115,17 @@ def _weighted_mean(losses: Any, weight: Any, reduction: str, name: str) -> Any:
     return reduced(weighted, reduction, name)
 
 
+_check_whole_mse = _checked("mse_loss")
+
+
 def _check_mse(input: Any, target: Any, reduction: str, weight: Any) -> Any:
-    made = _broadcast(input, target, reduction, weight, name="mse_loss")
+    found = _check_whole_mse(input, target, reduction, weight)
     if input.dtype.is_complex or target.dtype.is_complex:
         raise NotImplementedError(
             "mse_loss(): not implemented for complex numbers, whose squares may be negative; take "
             "mse_loss of the real and of the imaginary parts"
         )
-    return made
+    return found
 
 
 @loss("input, target, reduction, weight", _check_mse)
