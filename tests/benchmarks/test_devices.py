@@ -73,9 +73,11 @@ def test_what_runs_on_a_device():
 def test_a_network_in_half_precision():
     from benchmarks.worker import Session, Work
 
+    threads = tp.get_num_threads()
     for library in (tp, torch):
-        session = Session(library, Work("mlp", precision="bfloat16"))
+        session = Session(library, Work("mlp", precision="bfloat16"))  # sets the number of threads
         session.mode(True)
         first, second = session.run(1)[1], session.run(3)[1]
         assert second < first
         assert session.peak(None) > 0
+    tp.set_num_threads(threads)
