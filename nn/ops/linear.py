@@ -11,7 +11,6 @@ from tensorplug.autograd.vmap.vmap_rules import VmapInfo, vmap_rule
 from tensorplug.core.device.dtypes import scalar_type
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.dispatch.out_variants import exact_out
-from tensorplug.core.ops import einsum
 from tensorplug.core.ops.rules import check_tensor, in_float32
 
 from .activation import gelu, silu
@@ -125,7 +124,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     RuntimeError
         If shapes or dtypes do not fit: what stands for * is the same of both inputs.
     """
-    output = einsum("...i,kij,...j->...k", input1, weight, input2)
+    # (..., 1, 1, in1) @ (out, in1, in2) -> (..., out, 1, in2)
+    mixed = input1.unsqueeze(-2).unsqueeze(-2).matmul(weight).squeeze(-2)
+    output = (mixed * input2.unsqueeze(-2)).sum(-1)
     return output if bias is None else output + bias
 
 

@@ -140,6 +140,8 @@ MODES = {
     ),
     "autograd.graph.saved_tensors.hooks_set_aside": saved_tensors.hooks_set_aside,
     "autograd.transforms.levels.ActiveLevels": lambda: levels.ActiveLevels((levels.Level(),), ()),
+    "autograd.transforms.levels._Entered": lambda: levels.entered(levels.Level(), batch=True),
+    "autograd.transforms.levels.differentiated": levels.differentiated,
     "core.device.device.Device": lambda: tp.device("meta"),
     "core.dispatch.layers._Active": lambda: Watch().active(),
     "core.dispatch.layers._GradientOff": layers.gradient_off,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import tensorplug as tp
 from tensorplug.plugin import array_api_backend
@@ -95,6 +95,8 @@ def images(draw: Any) -> tuple[Any, Any]:
 def test_joined_images_lie_as_in_torch(pair: Any, name: str, mixed: bool, data: Any) -> None:
     ours, theirs = pair
     dim = data.draw(st.integers(0, ours.dim() - (name == "cat")))
+    # Behind a dimension of size 1 torch decides by its stride, which arrays do not tell.
+    assume(dim < ours.dim() or 1 not in ours.shape)
     place = (dim,) if name in ("cat", "stack") else ()
     others = [(x, x.contiguous() if mixed else x, x) for x in (ours, theirs)]
     joined, expected = (
