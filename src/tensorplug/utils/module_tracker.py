@@ -26,8 +26,6 @@ class ModuleTracker(OwnContext):
     ----------
     parents : set of str
         The paths of those modules, and always ``"Global"``.
-    is_bw : bool
-        Whether a backward pass is running.
 
     Examples
     --------
