@@ -82,13 +82,12 @@ def sparse_compressed_tensor(
     if shape is None:
         shape = _smallest(layout, starts, plain, stored, *dims)
     check_parts(layout, starts, plain, stored, shape)
+    made = CompressedTensor.of(layout, starts, plain, stored, shape)
     if is_looked_at(check_invariants, stored):
-        made = CompressedTensor.of(layout, starts, plain, stored, shape)
         check_indices(made)
         if asked:
             check_order(made)
-        return made
-    return CompressedTensor.of(layout, starts, plain, stored, shape)
+    return made
 
 
 def _smallest(shown: Any, starts: Any, plain: Any, values: Any, batch: int, dense: int) -> Shape:

@@ -144,20 +144,16 @@ def _of_compressed(
             raise conversion.refused("sparse_dim argument !=2")
         return coo_of_compressed(tensor)
     own = tensor._layout
+    if own.blocked and not wanted.blocked:
+        raise RuntimeError(
+            f"{conversion.to_kind}: expected SparseCsr or SparseCsc layout but got {title(own)}"
+        )
     if own.blocked and block != tensor._blocksize:
-        if not wanted.blocked:
-            raise RuntimeError(
-                f"{conversion.to_kind}: expected SparseCsr or SparseCsc layout but got {title(own)}"
-            )
         raise conversion.refused(
             f"blocksize changed from {list(tensor._blocksize)} to {list(block)}"
         )
     if own is wanted:
         return tensor
-    if own.blocked and not wanted.blocked:  # blocks of size 1
-        raise RuntimeError(
-            f"{conversion.to_kind}: expected SparseCsr or SparseCsc layout but got {title(own)}"
-        )
     conversion.check_divisible(tensor._shape[tensor._batch : tensor._batch + 2], block)
     return compressed_of_coo(coo_of_compressed(tensor), wanted, block, tensor._starts.dtype)
 

@@ -32,25 +32,24 @@ def test_calls():
     assert not set(differ) - KNOWN
 
 
+def drawn(name):
+    """Return what a program of random calls prints, and how many seeds it was given."""
+    seeds = max(1, int(os.environ.get("TENSORPLUG_FUZZ", "0")) // 500)
+    return *ran(name, *map(str, range(seeds))), seeds
+
+
 @pytest.mark.slow
 def test_random_calls():
-    seeds = range(max(1, int(os.environ.get("TENSORPLUG_FUZZ", "0")) // 500))
-    counts, differ = ran("random_calls.py", *map(str, seeds))
-    assert min(counts.values()) > 1500 * len(seeds)
+    counts, differ, seeds = drawn("random_calls.py")
+    assert min(counts.values()) > 1500 * seeds
     assert not differ, "\n".join(differ)
 
 
 @pytest.mark.slow
-def test_random_functions_of_networks():
-    seeds = range(max(1, int(os.environ.get("TENSORPLUG_FUZZ", "0")) // 500))
-    count, differ = ran("random_functions.py", *map(str, seeds))
-    assert count > 1500 * len(seeds)
-    assert not differ, "\n".join(differ)
-
-
-@pytest.mark.slow
-def test_random_modules():
-    seeds = range(max(1, int(os.environ.get("TENSORPLUG_FUZZ", "0")) // 500))
-    count, differ = ran("random_modules.py", *map(str, seeds))
-    assert count > 2000 * len(seeds)
+@pytest.mark.parametrize(
+    ("name", "least"), [("random_functions.py", 1500), ("random_modules.py", 2000)]
+)
+def test_random_parts_of_networks(name, least):
+    count, differ, seeds = drawn(name)
+    assert count > least * seeds
     assert not differ, "\n".join(differ)

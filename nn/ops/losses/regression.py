@@ -406,15 +406,11 @@ def _squares_weight(g: Any, input: Any, target: Any, reduction: str, weight: Any
 DERIVATIVES = [
     derivative(
         "mse_loss",
-        input=lambda g, input, target, reduction, weight: _squares_gradient(
-            g, input, target, reduction, weight
-        ),
+        input=_squares_gradient,
         target=lambda g, input, target, reduction, weight: (
             -_squares_gradient(g, input, target, reduction, weight)
         ),
-        weight=lambda g, input, target, reduction, weight: _squares_weight(
-            g, input, target, reduction, weight
-        ),
+        weight=_squares_weight,
     ),
     derivative(
         "smooth_l1_loss",
@@ -427,9 +423,7 @@ DERIVATIVES = [
     ),
     derivative(
         "huber_loss",
-        input=lambda g, input, target, reduction, delta, weight: _huber_gradient(
-            g, input, target, reduction, delta, weight
-        ),
+        input=_huber_gradient,
         target=lambda g, input, target, reduction, delta, weight: (
             -_huber_gradient(g, input, target, reduction, delta, weight)
         ),
