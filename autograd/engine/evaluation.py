@@ -13,7 +13,7 @@ from tensorplug.core.device.device import META
 from tensorplug.core.device.meta import MetaArray
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.arguments import fits
-from tensorplug.core.dispatch.call_cache import exact_key
+from tensorplug.core.dispatch.call_keys import exact_key
 from tensorplug.core.dispatch.keys import DispatchKey, dispatch_key
 from tensorplug.core.dispatch.overrides import unseen
 from tensorplug.core.dispatch.programs import NUMBERS, Program, trace

@@ -13,7 +13,7 @@ from typing import Any
 from tensorplug.core.device.device import META
 from tensorplug.core.device.meta import empty_meta
 from tensorplug.core.dispatch import keys
-from tensorplug.core.dispatch.call_cache import exact_key
+from tensorplug.core.dispatch.call_keys import exact_key
 from tensorplug.core.dispatch.layers import isolated
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.programs import Program

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.dispatch import op_registry
-from tensorplug.core.dispatch.call_cache import CachedCall, ViewPlan, ViewPlans
+from tensorplug.core.dispatch.call_cache import CachedCall
 from tensorplug.core.dispatch.counts import recording_on, settle
 from tensorplug.core.dispatch.gradient_layer import GradientLayer
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.dispatch.view_plans import ViewPlan, ViewPlans
 from tensorplug.core.tensor.base import TRACKED, VIEW, TensorBase, extra_of, new_tensor
 from tensorplug.core.tensor.tensor import Tensor
 

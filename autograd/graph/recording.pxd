@@ -1,7 +1,8 @@
 cimport cython
 
 from tensorplug.core.dispatch.state cimport DispatchState
-from tensorplug.core.dispatch.call_cache cimport CachedCall, ViewPlan, ViewPlans
+from tensorplug.core.dispatch.call_cache cimport CachedCall
+from tensorplug.core.dispatch.view_plans cimport ViewPlan, ViewPlans
 from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.tensor.base cimport Storage, TensorBase, extra_of, new_tensor, version_of
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dispatch.call_cache import CachedCall, ViewPlan, ViewPlans
+from tensorplug.core.dispatch.call_cache import CachedCall
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.dispatch.torch_dispatch import alias
+from tensorplug.core.dispatch.view_plans import ViewPlan, ViewPlans
 from tensorplug.core.errors import DerivativeNotFoundError
 from tensorplug.core.plugins import plugin_label
 from tensorplug.core.tensor.base import (

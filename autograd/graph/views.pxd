@@ -1,6 +1,6 @@
 cimport cython
 
-from tensorplug.core.dispatch.call_cache cimport ViewPlan
+from tensorplug.core.dispatch.view_plans cimport ViewPlan
 from tensorplug.core.tensor.base cimport TensorBase, bump_version, new_tensor
 
 from .nodes cimport Node

@@ -13,12 +13,12 @@ from typing import Any
 
 from tensorplug.core.device.meta import MetaArray, view_of
 from tensorplug.core.dispatch import execution, op_registry
-from tensorplug.core.dispatch.call_cache import ViewPlan
 from tensorplug.core.dispatch.execution import overlap_error, shares_elements
 from tensorplug.core.dispatch.layers import gradient_off, recording
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.op_registry import Spec
 from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.dispatch.view_plans import ViewPlan
 from tensorplug.core.tensor.base import TRACKED, VIEW, bump_version, new_tensor
 
 from ..grad_mode import enable_grad

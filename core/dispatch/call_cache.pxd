@@ -1,7 +1,9 @@
 cimport cython
 
+from .call_keys cimport all_given, ambiguous
 from .keys cimport DispatchKey
 from .op cimport Op, Spec, first_tensor
+from .view_plans cimport PlannedCall
 from ..tensor.base cimport TensorBase, new_tensor
 
 
@@ -19,49 +21,8 @@ cdef class CachedCall:
 
 cdef object kept(object value)
 
-cdef bint of_ints(list values)
-
 @cython.locals(index=Py_ssize_t)
 cdef bint _equals(object planned, object given)
-
-
-cdef class PlannedCall:
-    cdef public DispatchKey key
-    cdef public object given, first, second, third, fourth, recording
-    cdef public PlannedCall following
-
-    cdef bint is_of(self, TensorBase source, object first, object second, object third, object fourth)
-
-
-@cython.locals(index=Py_ssize_t)
-cdef bint _same(object planned, object given)
-
-
-cdef class ViewPlan(PlannedCall):
-    cdef public Op op
-    cdef public tuple values, steps
-    cdef public object shape
-    cdef public DispatchKey result
-    cdef public bint single
-    cdef public int where
-
-
-cpdef int layout_read(Op op)
-
-
-cdef class ViewChain(PlannedCall):
-    cdef public tuple views
-    cdef public int where
-
-
-cdef class ViewPlans(PlannedCall):
-    cdef public tuple values, views
-    cdef public Op op
-    cdef public bint separate
-
-
-cdef class RowPlans(PlannedCall):
-    cdef public list rows
 
 
 cdef class CallCache:
@@ -87,25 +48,9 @@ cdef class CallCache:
 cpdef note_latest(CallCache cache, PlannedCall plan)
 
 
-@cython.locals(parts=list, tensor=TensorBase)
-cpdef tuple call_key(tuple args, dict kwargs)
-
-cpdef bint any_named(dict kwargs, dict names)
-
-@cython.locals(named=list)
-cpdef tuple all_given(tuple args, dict kwargs)
-
-cpdef tuple item_types(object values)
-
 cpdef CachedCall cache_call(Op op, CallCache cache, object key, tuple args, dict kwargs, Spec spec)
 
 cpdef cache_delegation(Op op, CallCache cache, object key, tuple args, dict kwargs, object delegated)
-
-cpdef bint ambiguous(tuple values)
-
-cpdef bint zeros(object values)
-
-cpdef object exact_key(object value)
 
 cpdef object store_plan(CallCache cache, object key, object plan)
 

@@ -6,7 +6,8 @@ from .state cimport DispatchState
 from .dispatcher cimport general
 from .execution cimport run_cached, execute
 from .keys cimport DispatchKey
-from .call_cache cimport CachedCall, CallCache, all_given, any_named, call_key, cache_call, cache_delegation
+from .call_cache cimport CachedCall, CallCache, cache_call, cache_delegation
+from .call_keys cimport all_given, any_named, call_key
 from .op cimport Op, Spec, first_tensor
 from .fast_path cimport binary, unary
 from .out_variants cimport inplace

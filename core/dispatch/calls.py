@@ -8,15 +8,8 @@ from typing import Any
 from ..tensor.base import TensorBase, new_tensor
 from ..tensor.layout import contiguous_format, suggested_format
 from .arguments import factor_of, plain_arguments, reads_tensor
-from .call_cache import (
-    ABSENT,
-    CallCache,
-    all_given,
-    any_named,
-    cache_call,
-    cache_delegation,
-    call_key,
-)
+from .call_cache import CallCache, cache_call, cache_delegation
+from .call_keys import all_given, any_named, call_key
 from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
 from .dispatcher import general, rescued
 from .execution import contract, execute, run_cached, verify
@@ -28,6 +21,7 @@ from .released_views import executed, released
 from .replay import replayed
 from .state import dispatch_state
 from .view_calls import call_view, given_arguments, show_again
+from .view_plans import ABSENT
 
 
 def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

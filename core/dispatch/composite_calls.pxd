@@ -4,7 +4,8 @@ from .arguments cimport plain_arguments, reads_tensor
 from .state cimport DispatchState
 from .execution cimport call_kernel, execute, kernel_of, note_together, overlaps, run_cached, unwrap
 from .keys cimport DispatchKey
-from .call_cache cimport CachedCall, CallCache, all_given, store_call, call_key, spec_of_values, cache_call, cache_delegation, ambiguous
+from .call_cache cimport CachedCall, CallCache, store_call, spec_of_values, cache_call, cache_delegation
+from .call_keys cimport all_given, call_key, ambiguous
 from .op cimport Op, Spec, first_tensor
 from .released_views cimport executed, released
 from .replay cimport replayed

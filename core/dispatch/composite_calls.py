@@ -13,14 +13,12 @@ from .arguments import plain_arguments, reads_tensor
 from .call_cache import (
     CachedCall,
     CallCache,
-    all_given,
-    ambiguous,
     cache_call,
     cache_delegation,
-    call_key,
     spec_of_values,
     store_call,
 )
+from .call_keys import all_given, ambiguous, call_key
 from .execution import (
     call_kernel,
     contract,

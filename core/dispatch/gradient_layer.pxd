@@ -1,4 +1,5 @@
-from .call_cache cimport CachedCall, ViewPlan, ViewPlans
+from .call_cache cimport CachedCall
+from .view_plans cimport ViewPlan, ViewPlans
 from .op cimport Op
 from ..tensor.base cimport TensorBase
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .call_cache import CachedCall, ViewPlan, ViewPlans
+from .call_cache import CachedCall
 from .op import Op
+from .view_plans import ViewPlan, ViewPlans
 
 
 class GradientLayer:

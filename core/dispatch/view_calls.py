@@ -12,25 +12,23 @@ from typing import Any
 from ..device.dtypes import DType
 from ..tensor.base import TRACKED, Storage, TensorBase, new_tensor
 from .arguments import plain_arguments
-from .call_cache import (
-    ABSENT,
-    ANYWHERE,
-    AT_START,
-    IN_ROWS,
-    CallCache,
-    ViewChain,
-    ViewPlan,
-    ViewPlans,
-    layout_read,
-    note_latest,
-    store_plan,
-)
+from .call_cache import CallCache, note_latest, store_plan
 from .composite_calls import call_overridden, run_decomposition
 from .dispatcher import rescued
 from .execution import note_shown, note_together, shown_views, verify
 from .op import Op
 from .released_views import executed
 from .state import dispatch_state
+from .view_plans import (
+    ABSENT,
+    ANYWHERE,
+    AT_START,
+    IN_ROWS,
+    ViewChain,
+    ViewPlan,
+    ViewPlans,
+    layout_read,
+)
 
 
 def show_again(op: Op, input: Any, first: Any, second: Any, third: Any, fourth: Any) -> Any:

@@ -1,6 +1,7 @@
 cimport cython
 
-from ..dispatch.call_cache cimport CallCache, RowPlans, ViewPlan, store_plan
+from ..dispatch.call_cache cimport CallCache, store_plan
+from ..dispatch.view_plans cimport RowPlans, ViewPlan
 from ..dispatch.keys cimport DispatchKey
 from ..dispatch.state cimport DispatchState
 from ..dispatch.view_calls cimport follow

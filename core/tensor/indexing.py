@@ -15,7 +15,7 @@ from ..device.dtypes import bool_, int32, int64, uint8, uint64
 from ..device.scalars import fitting, loosely
 from ..dispatch import op_registry, overrides
 from ..dispatch.arguments import Foreign
-from ..dispatch.call_cache import CallCache, RowPlans, ViewPlan, store_plan
+from ..dispatch.call_cache import CallCache, store_plan
 from ..dispatch.execution import execute, show, verify
 from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.op import Spec
@@ -23,6 +23,7 @@ from ..dispatch.out_variants import inplace
 from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
 from ..dispatch.view_calls import follow
+from ..dispatch.view_plans import RowPlans, ViewPlan
 from ..errors import warn
 from ..ops.indexing.indexing import mask_of_bytes, sliced_shape
 from .base import TensorBase, new_tensor

@@ -7,7 +7,6 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..device.dtypes import DType
-from ..dispatch.call_cache import ABSENT
 from ..dispatch.execution import show
 from ..dispatch.fast_path import OPERANDS, binary, is_operand, unary
 from ..dispatch.op import Op
@@ -15,6 +14,7 @@ from ..dispatch.op_registry import handle
 from ..dispatch.out_variants import inplace
 from ..dispatch.state import dispatch_state
 from ..dispatch.view_calls import show_again
+from ..dispatch.view_plans import ABSENT
 from . import python_operators
 from .base import TensorBase, new_tensor, storage_of
 from .shapes import Shape
