@@ -18,7 +18,7 @@ from tensorplug.core.device.dtypes import DType, can_cast, complex128, float64
 from tensorplug.core.dispatch.choice import describe_kernel
 from tensorplug.core.dispatch.keys import canonical_device, dispatch_key
 from tensorplug.core.dispatch.op_registry import Op, get_op
-from tensorplug.core.dispatch.out_variants import is_exact
+from tensorplug.core.dispatch.out_dtypes import is_exact
 from tensorplug.core.errors import DTypeNotAvailableError
 from tensorplug.core.ops.creation.creation_like import ones_like, zeros_like
 from tensorplug.core.tensor.tensor import Tensor

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dispatch import op_registry, out_variants
+from tensorplug.core.dispatch import op_registry, out_dtypes, writes
 from tensorplug.core.dispatch.composite_calls import run_decomposition
 from tensorplug.core.dispatch.execution import overlaps
 from tensorplug.core.dispatch.layers import recording
@@ -426,8 +426,8 @@ def _inplace(source: Op, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             f"{op.name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
             f"{list(result._shape)}"
         )
-    out_variants.check_out(op.name, target, result._key.dtype, result._key)
-    out_variants.inplace(COPY, "copy_", target, (result,), {})
+    out_dtypes.check_out(op.name, target, result._key.dtype, result._key)
+    writes.inplace(COPY, "copy_", target, (result,), {})
     return target
 
 
@@ -435,13 +435,13 @@ def _copy(target: Any, source: Any) -> Any:
     number = _innermost((target, source))
     if number is None:
         with ActiveLevels((), ()):
-            out_variants.inplace(COPY, "copy_", target, (source,), {})
+            writes.inplace(COPY, "copy_", target, (source,), {})
         return target
     level = state.tangents[number]
     with level.below(number):
         pushed = tangent_at(source, level) if isinstance(source, Tensor) else None
         own = tangent_at(target, level)
-        out_variants.inplace(COPY, "copy_", target, (source,), {})
+        writes.inplace(COPY, "copy_", target, (source,), {})
         if not target._key.is_differentiable:
             return target
         if own is None:
@@ -451,7 +451,7 @@ def _copy(target: Any, source: Any) -> Any:
         if pushed is None:
             own.zero_()
         else:
-            out_variants.inplace(COPY, "copy_", own, (pushed,), {})
+            writes.inplace(COPY, "copy_", own, (pushed,), {})
         _share(target, 0)
     return target
 
@@ -464,7 +464,7 @@ def _relayout(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             if known is not None:
                 set_tangent(target, level, op.call(known, *args[1:], **kwargs))
     with ActiveLevels((), ()):
-        return out_variants.inplace(op, name, target, args[1:], kwargs)
+        return writes.inplace(op, name, target, args[1:], kwargs)
 
 
 dispatch_state.call_dual = call_dual

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.dispatch import op_registry, out_variants
+from tensorplug.core.dispatch import op_registry, out_dtypes, writes
 from tensorplug.core.dispatch.composite_calls import run_decomposition
 from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
 from tensorplug.core.dispatch.state import dispatch_state
@@ -144,8 +144,8 @@ def _inplace(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
             f"{list(result._shape)}"
         )
-    out_variants.check_out(name, target, result._key.dtype, result._key)
-    out_variants.inplace(COPY, "copy_", target, (result,), {})
+    out_dtypes.check_out(name, target, result._key.dtype, result._key)
+    writes.inplace(COPY, "copy_", target, (result,), {})
     return target
 
 
@@ -180,7 +180,7 @@ def _copy(target: Any, source: Any) -> None:
         whole = moved(target.value, target.bdim, 0)
         if isinstance(source, BatchedTensor) and source.level is level:
             source = primitive_rules.padded(front(source, level), len(shape))
-        out_variants.inplace(COPY, "copy_", whole, (source,), {})
+        writes.inplace(COPY, "copy_", whole, (source,), {})
 
 
 dispatch_state.call_batched = call_batched

@@ -10,7 +10,7 @@ from .call_cache cimport CachedCall, CallCache, cache_call, cache_delegation
 from .call_keys cimport all_given, any_named, call_key
 from .op cimport Op, Spec, first_tensor
 from .fast_path cimport binary, unary
-from .out_variants cimport inplace
+from .writes cimport inplace
 from .released_views cimport executed, released
 from .replay cimport replayed
 from .view_calls cimport call_view, show_again

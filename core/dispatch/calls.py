@@ -16,12 +16,12 @@ from .execution import contract, execute, run_cached, verify
 from .failed_calls import explained
 from .fast_path import binary, unary
 from .op import Delegated, Op, Spec, first_tensor
-from .out_variants import inplace
 from .released_views import executed, released
 from .replay import replayed
 from .state import dispatch_state
 from .view_calls import call_view, given_arguments, show_again
 from .view_plans import ABSENT
+from .writes import inplace
 
 
 def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..contexts import thread
 from ..tensor.base import TensorBase
-from . import out_variants
+from . import out_variants, writes
 from .arguments import Foreign, plain_arguments
 from .composite_calls import any_tracked, run_decomposition, run_overridden
 from .counts import settle
@@ -38,7 +38,7 @@ def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         if op.pointwise and not op.checked and len(kwargs) == 1 and "out" in kwargs:
             out = kwargs["out"]
-            if isinstance(out, TensorBase) and args and out_variants.written(op, out, args):
+            if isinstance(out, TensorBase) and args and writes.written(op, out, args):
                 return out
         args, kwargs = plain_arguments(op, args, kwargs)
         return run(op, args, kwargs)

@@ -1,25 +1,31 @@
-"""Results that go into memory that is there: ``out=`` and the in-place variants."""
+"""Results that go into tensors that are given: ``out=``."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-from ..device.dtypes import FLOATING, INTEGER, DType, as_dtype, can_cast, scalar_type
-from ..device.runtime import RefusingRuntime
-from ..tensor.base import TRACKED, TensorBase, bump_version, new_tensor
+from ..device.dtypes import as_dtype, can_cast
+from ..tensor.base import TensorBase, bump_version
 from ..tensor.shapes import Shape
-from . import dispatcher, op_registry
-from .arguments import Foreign, factor_of, fits, fits_rounded, plain_arguments
+from . import dispatcher
 from .composite_calls import any_tracked
-from .execution import execute, kernel_of, overlap_error, overlaps, shares_elements, unwrap
-from .interception import Intercepted, intercept
-from .keys import DispatchKey
-from .layers import note_opaque
-from .op import Delegated, Op, Spec, first_tensor
-from .queued_copies import queued_into
+from .execution import execute
+from .op import Delegated, Op, first_tensor
+from .out_dtypes import (
+    ERRORS,
+    EXACT,
+    EXACT_CALLS,
+    NAMED,
+    OF_TARGET,
+    check_out,
+    check_own_dtype,
+    fits_number,
+    uncastable,
+    unlike,
+)
 from .state import dispatch_state
+from .writes import store, write
 
 
 def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
@@ -38,8 +44,8 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
         if type(spec) is Delegated:
             results = spec.result
         else:
-            if op in _EXACT and not _fits_number(targets[0]._key.dtype, spec):
-                _check_own_dtype(op, targets[0]._key.dtype, spec.outputs[0][1], None)
+            if op in EXACT and not fits_number(targets[0]._key.dtype, spec):
+                check_own_dtype(op, targets[0]._key.dtype, spec.outputs[0][1], None)
             checked = True
             check_out(op.name, targets[0], spec.outputs[0][1], spec.key)
             if targets[0]._shape == spec.outputs[0][0]:
@@ -56,8 +62,8 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
                 own, wanted = targets[0]._key.dtype, as_dtype(asked)
                 # A norm of complex numbers is real.
                 if wanted is not own and (own.is_complex or not wanted.is_complex):
-                    raise _unlike(op, targets[0]._key.dtype, as_dtype(asked))
-            elif op in _OF_TARGET:
+                    raise unlike(op, targets[0]._key.dtype, as_dtype(asked))
+            elif op in OF_TARGET:
                 kwargs = {**kwargs, "dtype": targets[0]._key.dtype}
         results = dispatcher.run(op, args, kwargs)
     computed = results if isinstance(results, tuple) else (results,)
@@ -65,18 +71,18 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
         raise TypeError(f"{op.name}(): out= takes {len(computed)} tensors, got {len(targets)}")
     first = first_tensor((*args, *kwargs.values()))
     for position, (target, result) in enumerate(zip(targets, computed, strict=True)):
-        taken = target._key.dtype in _EXACT.get(op, ())
-        if op in _EXACT_CALLS:
+        taken = target._key.dtype in EXACT.get(op, ())
+        if op in EXACT_CALLS:
             given = dict(zip(op.names, args, strict=False)) | kwargs
-            if _EXACT_CALLS[op](given) and target._key.dtype is not result._key.dtype:
-                raise _unlike(op, target._key.dtype, result._key.dtype)
-        elif not checked and (op in _EXACT or not (op.pointwise or op.elementwise)):
+            if EXACT_CALLS[op](given) and target._key.dtype is not result._key.dtype:
+                raise unlike(op, target._key.dtype, result._key.dtype)
+        elif not checked and (op in EXACT or not (op.pointwise or op.elementwise)):
             own = target._key.dtype
-            _check_own_dtype(op, own, result._key.dtype, first, len(targets), position)
+            check_own_dtype(op, own, result._key.dtype, first, len(targets), position)
         converted = (target if taken else result)._key.dtype
-        if op in _NAMED and not can_cast(converted, target._key.dtype):
-            raise _uncastable(op, position, target._key.dtype, converted)
-        check_out(op.name, target, converted, result._key, _ERRORS.get(op, RuntimeError))
+        if op in NAMED and not can_cast(converted, target._key.dtype):
+            raise uncastable(op, position, target._key.dtype, converted)
+        check_out(op.name, target, converted, result._key, ERRORS.get(op, RuntimeError))
     for target, result in zip(targets, computed, strict=True):
         if target._shape != result._shape:
             if op.fills and math.prod(target._shape) == math.prod(result._shape):
@@ -108,7 +114,7 @@ def refuse_tracked_out(
 def copy_out(op: Op, args: tuple[Any, ...], result: Any, out: Any) -> Any:
     """Write what the parts of a call came to into the tensor `out`, by ops as those; return it."""
     if not (op.pointwise or op.elementwise):
-        _check_own_dtype(op, out._key.dtype, result._key.dtype, first_tensor(args))
+        check_own_dtype(op, out._key.dtype, result._key.dtype, first_tensor(args))
     check_out(op.name, out, result._key.dtype, result._key)
     if out._shape != result._shape:
         resize_out(op, out, result._shape)
@@ -137,152 +143,6 @@ def _of_target(
     return given | {name: value for name, value in kwargs.items() if value is not None}
 
 
-#: Ops that compute in the dtype of ``out=``, as in torch.
-_OF_TARGET: set[Op] = set()
-
-
-def computes_in_out(function: Any) -> None:
-    """Have an op compute in the dtype of its ``out=``, unless a call names another."""
-    _OF_TARGET.add(function.op)
-
-
-#: Ops whose ``out=`` is of the result's dtype, or of these, as in torch: it is not converted.
-_EXACT: dict[Op, tuple[DType, ...]] = {}
-
-
-#: By op, the calls of which that holds, where it does not hold of all.
-_EXACT_CALLS: dict[Op, Callable[[dict[str, Any]], bool]] = {}
-
-
-#: By op, what is said of another dtype, where torch has words of its own.
-_UNLIKE: dict[Op, str] = {}
-
-
-def exact_out(
-    *functions: Any,
-    others: tuple[DType, ...] = (),
-    where: Callable[[dict[str, Any]], bool] | None = None,
-    said: str | None = None,
-) -> None:
-    """Have ``out=`` of ops take no dtype but the result's, and `others`.
-
-    With `where`, that holds of the calls of which it says so, by their arguments' names.
-    """
-    for function in functions:
-        if said is not None:
-            _UNLIKE[function.op] = said
-        if where is None:
-            _EXACT[function.op] = others
-        else:
-            _EXACT_CALLS[function.op] = where
-
-
-#: By op, the error of an ``out=`` that its result can't be cast to, where it isn't RuntimeError.
-_ERRORS: dict[Op, type[Exception]] = {}
-
-
-def cast_error(*functions: Any, error: type[Exception]) -> None:
-    """Have ops raise `error` if ``out=`` is of a dtype that their result can't be cast to."""
-    _ERRORS.update((function.op, error) for function in functions)
-
-
-#: Ops that convert their results and name each one, with both dtypes, where they can't.
-_NAMED: dict[Op, tuple[str, ...]] = {}
-
-
-def names_results(*functions: Any, names: tuple[str, ...] = ()) -> None:
-    """Have ops say which result can't be cast to its ``out=``, as torch's linear algebra does."""
-    _NAMED.update({function.op: names or function.op.outputs for function in functions})
-
-
-def _uncastable(op: Op, position: int, given: DType, wanted: DType) -> RuntimeError:
-    output = _NAMED[op][position]
-    return RuntimeError(
-        f"{op.name}(): Expected {output} to be safely castable from {scalar_type(wanted)} dtype, but "
-        f"got {output} with dtype {scalar_type(given)}"
-    )
-
-
-def is_exact(op: Op) -> bool:
-    """Return whether an op does not convert what it writes."""
-    return op in _EXACT
-
-
-def _check_own_dtype(
-    op: Op, given: DType, wanted: DType, first: Any, outputs: int = 1, position: int = 0
-) -> None:
-    """Refuse to convert what an op does not convert, and indices that it returns for other tensors."""
-    if given is wanted:
-        return
-    exact = _EXACT.get(op)
-    if exact is not None and len(op.outputs) != outputs:
-        return  # max and min of two tensors are the pointwise ops
-    if exact is None:
-        of_others = first is not None and first._key.dtype.category > INTEGER
-        refused = of_others and wanted.category == INTEGER
-    else:
-        # Where others are taken, those that are not are refused as of an op that converts.
-        refused = given not in exact and (not exact or can_cast(wanted, given))
-    if refused:
-        raise _unlike(op, given, wanted, position)
-
-
-def _fits_number(given: DType, spec: Spec) -> bool:
-    """Return whether ``out=`` is of the input's dtype, or floating for a real number of complex ones."""
-    own, result = spec.key.dtype, spec.outputs[0][1]
-    if given is own:
-        return True
-    return given.category == FLOATING == result.category and own.is_complex
-
-
-def _unlike(op: Op, given: DType, wanted: DType, position: int = 0) -> RuntimeError:
-    """Return the error for an ``out=`` of another dtype than the result's."""
-    said = _UNLIKE.get(
-        op, "{name}(): Expected out tensor to have dtype {words[0]}, but got {words[1]} instead"
-    )
-    words = [_WORDS.get(dtype.name, dtype.name) for dtype in (wanted, given)]
-    kinds = scalar_type(wanted), scalar_type(given)
-    return RuntimeError(
-        said.format(
-            wanted, given, name=op.name, kinds=kinds, words=words, output=op.outputs[position]
-        )
-    )
-
-
-#: The names of C that torch's messages have for dtypes here, so far as this library has them too.
-_WORDS = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "half",
-    "int16": "short",
-    "int32": "int",
-    "int64": "long",
-}
-
-
-def check_out(
-    name: str,
-    target: Any,
-    dtype: DType,
-    key: DispatchKey,
-    error: type[Exception] = RuntimeError,
-) -> None:
-    """Refuse to write a result of some dtype and key into a tensor that can't take it."""
-    if target._key.device is not key.device:
-        if isinstance(target._key.runtime, RefusingRuntime):
-            target._key.runtime.refuse()
-        raise RuntimeError(
-            f"{name}(): expected out= on {key.device}, got a tensor on {target._key.device}"
-        )
-    if not can_cast(dtype, target._key.dtype):
-        raise error(
-            f"{name}(): result type {scalar_type(dtype)} can't be cast to the desired output type "
-            f"{scalar_type(target._key.dtype)}"
-        )
-    if target._storage is not None and overlaps(target):
-        raise overlap_error(name)
-
-
 def resize_out(op: Op, target: Any, shape: Shape) -> None:
     """Give an ``out=`` tensor of another shape new memory, as torch does."""
     warn_of_resize(op.name, target, shape, 6)
@@ -304,372 +164,3 @@ def warn_of_resize(name: str, target: Any, shape: Shape, level: int = 4) -> None
             UserWarning,
             stacklevel=level,
         )
-
-
-def write(op: Op, spec: Spec, target: Any) -> None:
-    """Compute a pointwise op into the memory of `target`, whose shape must be the result's."""
-    key = spec.key
-    raw, _ = unwrap(op, spec.values, key)
-    if key.is_meta:
-        bump_version(target)
-        return
-    kernel = kernel_of(op, key)
-    result = key.with_dtype(spec.outputs[0][1])
-    apart = target._storage is None or op is COPY or not shares_elements(target)
-    # What writes at positions leaves the others alone, but for half precision, which is computed aside.
-    if target._key is result and (
-        apart or not (op.pointwise or op.elementwise or key.dtype.is_half)
-    ):
-        writer = None if dispatch_state.preferences else key.writers[op.index]
-        if writer is not None:
-            with key.runtime.quiet():
-                writer(*raw, out=target._array)
-            bump_version(target)
-            return
-    with key.runtime.quiet():
-        array = kernel(*raw)
-    if apart:
-        store(target, array, result)
-        bump_version(target)
-    else:
-        if type(array) is not result.array_type:
-            array = result.as_array(array)
-        _store_changed(target, new_tensor(array, result, target._shape))
-
-
-def _store_changed(target: Any, result: Any) -> None:
-    """Write a result into windows that share elements, where it is another than what they hold.
-
-    What an op leaves as it is would else take back what it has just written to the same memory.
-    """
-    result = result.to(target._key.dtype)
-    changed = result != target
-    strides = target.stride()
-    reach = 1 + sum([(n - 1) * step for n, step in zip(target._shape, strides, strict=True)])
-    positions = changed.nonzero().unbind(1)
-    places = sum([at * step for at, step in zip(positions, strides, strict=True)])
-    target.as_strided((reach,), (1,))[places] = result[changed]
-
-
-def store(target: Any, array: Any, key: DispatchKey) -> None:
-    """Copy a kernel's result of `key` into the memory of `target`, converting the dtype."""
-    own = target._key
-    if type(array) is not key.array_type:
-        array = key.as_array(array)
-    if own is not key:
-        array = key.kernels[CAST.index](array, own.dtype)
-        if type(array) is not own.array_type:
-            array = own.as_array(array)
-    own.runtime.copy_into(target._array, array)
-
-
-CAST = op_registry.handle("cast")
-
-
-def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call the in-place variant of an op: compute it and write the result into `target`."""
-    try:
-        if dispatch_state.layers_active and dispatch_state.takes_over((target, *args), kwargs):
-            given, options = plain_arguments(op, (target, *args), kwargs)
-            storage = getattr(target, "_storage", None)
-            if storage is not None and storage.mirror is not None and storage.mirror.live():
-                note_opaque("a write that is carried over to conjugates")
-            return dispatch_state.through_layers(_inplace_op(op, name), given, options)
-        return run_inplace(op, name, target, args, kwargs)
-    except Intercepted:
-        return intercept(_inplace_op(op, name), (target, *args), kwargs)
-
-
-def run_inplace(
-    op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """Call the in-place variant of an op, below all active layers."""
-    if not isinstance(target, TensorBase):
-        raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
-    if kwargs:
-        if len(kwargs) == 1 and _inplace_scaled(op, target, args, kwargs):
-            return target
-    elif ((op.pointwise and not op.checked) or (op.elementwise and op.canonical is None)) and (
-        _inplace_plain(op, target, args)
-    ):
-        return target
-    storage = target._storage
-    if storage is not None and storage.mirror is not None and not storage.mirror.busy:
-        return _carried_over(op, name, target, args, kwargs)
-    try:
-        given, kwargs = plain_arguments(op, (target, *args), kwargs)
-    except Foreign:
-        return dispatch_state.through_layers(_inplace_op(op, name), (target, *args), kwargs)
-    args = given[1:]
-    if op in _OF_TARGET and not ("dtype" in kwargs or len(args) >= op.names.index("dtype")):
-        kwargs = {**kwargs, "dtype": target._key.dtype}
-    if op is COPY and (kwargs or len(args) > 1) and _copy_queued(target, args, kwargs):
-        return target
-    if kwargs and op.scaled is not None and len(args) == 1:
-        factor = factor_of(op, target, args[0], kwargs)
-        if factor is not None:
-            scaled = op.scaled
-            given = (target, args[0], factor)  # as its rule would return them
-            if scaled.overridden and _inplace_by_kernel(scaled, target, given):
-                return target
-            return run_inplace(scaled, name, target, given[1:], {})
-    if op.kind == "composite":
-        if op.inplace_body is not None:
-            result = op.inplace_body(target, *args, **kwargs)
-            if result is not NotImplemented:
-                return result
-        if op.overridden:
-            values = op.arguments((target, *args), kwargs)
-            if type(values) is not Delegated and (
-                (op.elementwise and values[0] is target and _inplace_plain(op, target, values[1:]))
-                or _inplace_by_kernel(op, target, values)
-            ):
-                return target
-        return _inplace_composite(op, name, target, args, kwargs)
-    spec = op.function(target, *args, **kwargs)
-    if type(spec) is Delegated:
-        return _inplace_composite(op, name, target, args, kwargs)
-    shape, dtype = spec.outputs[0]
-    if shape != target._shape:
-        raise RuntimeError(
-            f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
-            f"{list(shape or ())}"
-        )
-    check_out(name, target, dtype, spec.key)
-    if spec.values[0] is not target or spec.key.with_dtype(dtype) is not target._key:
-        return _inplace_composite(op, name, target, args, kwargs)  # a promotion lies between
-    recorded = dispatch_state.gradient.before_inplace(op, target, spec.values)
-    storage = target._storage
-    version = target._writes if storage is None else storage.version
-    write(op, spec, target)
-    if recorded is not None:
-        dispatch_state.gradient.record_inplace(op, target, recorded, version)
-    return target
-
-
-def _carried_over(
-    op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """Call an in-place variant, and carry what it wrote over to memory that shows the conjugate."""
-    storage = target._storage
-    mirror = storage.mirror
-    mirror.begin()
-    try:
-        result = run_inplace(op, name, target, args, kwargs)
-    finally:
-        mirror.busy = False
-    mirror.carry_over(storage)
-    return result
-
-
-def _copy_queued(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Begin a copy of a device's tensor into one of the host, if it need not be waited for."""
-    _, src, non_blocking = COPY.bind((target, *args), kwargs)
-    if not non_blocking:
-        return False
-    return not overlaps(target) and queued_into(target, src)
-
-
-def _is_tracked_view(target: Any) -> bool:
-    """Return whether a view, or the tensor that it shows, requires grad."""
-    if target._view is None:
-        return True
-    gradient = dispatch_state.gradient
-    return bool(gradient.requires_grad(target) or gradient.requires_grad(target._view.base))
-
-
-def _inplace_scaled(op: Op, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Do what :func:`_inplace_plain` does for a call that names a factor, and nothing else."""
-    factor: Any
-    if op.scaled is not None:
-        scaled = op.scaled
-        if len(args) != 1 or not (scaled.overridden and scaled.elementwise):
-            return False
-        factor = factor_of(op, target, args[0], kwargs)
-        return factor is not None and _inplace_plain(scaled, target, (args[0], factor))
-    if not op.elementwise or op.leading != len(args) + 1 or op.arity != len(args) + 2:
-        return False
-    factor = kwargs.get(op.names[-1])
-    # The rule leaves such numbers and tensors of one floating dtype as they are.
-    if type(factor) not in (int, float) or not -60000 < factor < 60000:
-        return False
-    if target._key.dtype.category != FLOATING:
-        return False
-    for arg in args:
-        if not isinstance(arg, TensorBase):
-            return False
-    return _inplace_plain(op, target, (*args, factor))
-
-
-def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
-    """Write the op's result into `target` if that takes neither conversion nor recording.
-
-    That is the common case of optimizers: tensors of one key and shape, and numbers.
-    """
-    return written(op, target, (target, *args))
-
-
-def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
-    """Write what an elementwise op gives of some operands into `target`, if nothing is to be found out first.
-
-    The operands are tensors of one key, of the target's shape or 0-d, and numbers.
-    """
-    if not isinstance(operands[0], TensorBase):
-        return False
-    own = target._key
-    first = operands[0]
-    key = first._key
-    index = op.index
-    writer = key.writers[index]
-    if writer is None or len(operands) != op.arity:
-        return False
-    if own is not (key.results[index] if op.pointwise else key):
-        return False
-    if op.elementwise and dispatch_state.preferences:
-        return False
-    recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
-    if not _is_free(target, recorded):
-        return False
-    storage = target._storage
-    raw: list[Any] = []
-    shape = target._shape
-    filled = False
-    for arg in operands:
-        if isinstance(arg, TensorBase):
-            tensor = arg
-            if tensor._key is not key:
-                return False
-            if tensor._shape is shape or tensor._shape == shape:
-                filled = True
-            elif tensor._shape:
-                return False
-            if (
-                recorded
-                and tensor._state
-                and (tensor._state == TRACKED or dispatch_state.gradient.requires_grad(tensor))
-            ):
-                return False
-            raw.append(tensor._array)
-        elif fits(arg, key.dtype) or (not op.scales and fits_rounded(arg, key.dtype)):
-            try:
-                raw.append(key.scalar(arg) if op.pointwise else arg)
-            except (RuntimeError, OverflowError):
-                return False  # the op's rule knows what becomes of it
-        else:
-            return False
-    if not filled:
-        return False
-    try:
-        writer(*raw, out=target._array)
-    except Warning:
-        with key.runtime.quiet():
-            writer(*raw, out=target._array)
-    if storage is None:
-        target._writes += 1
-    else:
-        storage.version += 1
-    return True
-
-
-def is_free(target: Any) -> bool:
-    """Return whether a write into `target` changes its memory and counts, and nothing else is to be done."""
-    return _is_free(target, not dispatch_state.grad_disabled or dispatch_state.gradient.enabled())
-
-
-def _is_free(target: Any, recorded: bool) -> bool:
-    if recorded and target._state and (target._state == TRACKED or _is_tracked_view(target)):
-        return False
-    storage = target._storage
-    if storage is not None and (storage.mirror is not None or shares_elements(target)):
-        return False  # to be carried over, or refused
-    return target._extra is None or not target._extra.inference
-
-
-def _inplace_by_kernel(op: Op, target: Any, values: tuple[Any, ...]) -> bool:
-    """Have a composite's own kernel write into `target`, if there is one that can, and a derivative."""
-    key = target._key
-    if key.is_meta or op.derivative is None or len(op.outputs) != 1 or dispatch_state.preferences:
-        return False
-    if values[0] is not target:
-        return False  # a conversion lies between
-    for value in values[1:]:
-        if isinstance(value, TensorBase) and not (
-            op.elementwise and value._key is key and value._shape in (target._shape, ())
-        ):
-            return False  # of what shape and dtype the result is, only the body knows
-    # The first call goes the other way, on which the kernel is found and held to the declaration.
-    if not dispatch_state.native_kernel(op, key) or key.writers[op.index] is None:
-        return False
-    if target._storage is not None and shares_elements(target):
-        return False
-    check_out(op.name, target, key.dtype, key)
-    recorded = dispatch_state.gradient.before_inplace(op, target, values)
-    storage = target._storage
-    version = target._writes if storage is None else storage.version
-    raw, _ = unwrap(op, values, key)
-    with key.runtime.quiet():
-        key.writers[op.index](*raw, out=target._array)
-    bump_version(target)
-    if recorded is not None:
-        dispatch_state.gradient.record_inplace(op, target, recorded, version)
-    return True
-
-
-def _inplace_composite(
-    op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """Compute the composite aside, then copy it in, which records as an in-place copy."""
-    operand = target
-    if (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()) and any_tracked(
-        (target, *args, *kwargs.values())
-    ):
-        # What the ops inside save has to outlast the write.
-        operand = dispatcher.run(CLONE, (target,), {})
-        args = tuple([operand if arg is target else arg for arg in args])
-    result = dispatcher.run(op, (operand, *args), kwargs)
-    if result._shape != target._shape:
-        raise RuntimeError(
-            f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
-            f"{list(result._shape)}"
-        )
-    if op in _EXACT:
-        if target._key.dtype.is_complex and not result._key.dtype.is_complex:
-            raise RuntimeError(
-                f"In-place {op.name} is not supported for complex tensors. Call {op.name}(): what it "
-                "returns is real"
-            )
-        _check_own_dtype(op, target._key.dtype, result._key.dtype, None)
-    check_out(name, target, result._key.dtype, result._key)
-    if (
-        target._storage is not None
-        and op is not COPY
-        and shares_elements(target)
-        and not any_tracked((target, result))
-    ):
-        _store_changed(target, result)
-        return target
-    return inplace(COPY, "copy_", target, (result,), {})
-
-
-CLONE = op_registry.handle("clone")
-COPY = op_registry.handle("copy")
-
-
-def _inplace_op(op: Op, name: str) -> Op:
-    """Return the op that layers see for an in-place call."""
-    known = _inplace_ops.get((op, name))
-    if known is None:
-        known = Op(name)
-        known.declared = True
-        known.kind = "composite"
-        known.parameters = op.parameters
-        known.function = lambda target, *args, **kwargs: run_inplace(op, name, target, args, kwargs)
-        known.owner = op.owner
-        known.inplace_of = op
-        known.random = op.random
-        _inplace_ops[op, name] = known
-    return known
-
-
-#: The op that layers see for each in-place variant: `copy_` and `fill_` are two of one op.
-_inplace_ops: dict[tuple[Op, str], Op] = {}

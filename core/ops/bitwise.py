@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..device.dtypes import BOOL, COMPLEX, FLOATING, Number
 from ..dispatch.op_registry import Spec, composite, handle, primitive
-from ..dispatch.out_variants import exact_out
+from ..dispatch.out_dtypes import exact_out
 from ..tensor.base import TensorBase
 from .rules import check_tensor, elementwise
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import COMPLEX, FLOATING, INTEGER, DType, Number, iinfo, result_dtype
 from ..device.scalars import held_bound
-from ..dispatch import out_variants
 from ..dispatch.op_registry import Delegated, Spec, composite, handle, in_place, primitive
+from ..dispatch.out_dtypes import exact_out
+from ..dispatch.writes import inplace
 from ..tensor.base import TensorBase
 from .masking import where
 from .rules import cast, check_tensor, elementwise
@@ -204,7 +205,7 @@ def _between_numbers(given: dict[str, Any]) -> bool:
     return not any([isinstance(given.get(bound), TensorBase) for bound in ("min", "max")])
 
 
-out_variants.exact_out(clamp, where=_between_numbers)
+exact_out(clamp, where=_between_numbers)
 
 
 @in_place(clamp)
@@ -214,9 +215,9 @@ def _clamp_(
     if min is None and max is None:
         raise RuntimeError("clamp_(): At least one of 'min' or 'max' must not be None")
     if min is None:
-        return out_variants.inplace(_CLAMP_MAX, "clamp_", input, (max,), {})
+        return inplace(_CLAMP_MAX, "clamp_", input, (max,), {})
     if max is None:
-        return out_variants.inplace(_CLAMP_MIN, "clamp_", input, (min,), {})
+        return inplace(_CLAMP_MIN, "clamp_", input, (min,), {})
     return NotImplemented
 
 

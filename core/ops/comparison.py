@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import COMPLEX, FLOATING, INTEGER, Number, bool_, get_default_dtype
 from ..dispatch.op_registry import Delegated, Spec, composite, handle, primitive
-from ..dispatch.out_variants import exact_out
+from ..dispatch.out_dtypes import exact_out
 from .arithmetic.pointwise import abs, add, mul, sub
 from .bitwise import bitwise_and, bitwise_or
 from .rules import cast, check_tensor, elementwise

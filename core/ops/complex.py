@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..device.dtypes import float16, float32, float64, scalar_type
 from ..dispatch import op_registry
 from ..dispatch.op_registry import composite
-from ..dispatch.out_variants import exact_out
+from ..dispatch.out_dtypes import exact_out
 from ..tensor.shapes import broadcast_shapes
 from .rules import check_tensor
 

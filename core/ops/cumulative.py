@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import FLOATING, DType, bool_
 from ..dispatch.op_registry import Spec, composite, handle, primitive
-from ..dispatch.out_variants import computes_in_out, exact_out
+from ..dispatch.out_dtypes import computes_in_out, exact_out
 from ..tensor.shapes import normalize_dim
 from . import results
 from .creation.creation import fill_new

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import BOOL, FLOATING, Number
 from ..dispatch.op_registry import composite, handle
-from ..dispatch.out_variants import exact_out
+from ..dispatch.out_dtypes import exact_out
 from ..tensor.base import TensorBase
 from ..tensor.shapes import normalize_dim, normalize_dims
 from .reductions.reductions import sum

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import FLOATING, Number, float32
 from ..dispatch.op_registry import composite, handle
-from ..dispatch.out_variants import exact_out
+from ..dispatch.out_dtypes import exact_out
 from ..tensor.shapes import broadcast_shapes, normalize_dim
 from .indexing.indexing import zeros_like_gradient
 from .norms import norm_slopes, vector_norm

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import BOOL, DType, Number, bool_, result_dtype, uint8
 from ..device.scalars import fitting, loosely
-from ..dispatch import op_registry, out_variants
+from ..dispatch import op_registry
 from ..dispatch.arguments import fits, plain
 from ..dispatch.execution import kernel_of
 from ..dispatch.op import Op
 from ..dispatch.op_registry import Delegated, composite, defined_by, handle, in_place, primitive
-from ..dispatch.out_variants import exact_out, inplace
+from ..dispatch.out_dtypes import exact_out
 from ..dispatch.state import dispatch_state
+from ..dispatch.writes import inplace, is_free, written
 from ..errors import warn
 from ..tensor.base import TensorBase, bump_version
 from ..tensor.shapes import broadcast_shapes
@@ -150,7 +151,7 @@ def _masked_fill(target: Any, mask: Any, value: Any) -> Any:
         or not all([size in (1, wanted) for size, wanted in zip(sizes, shape, strict=True)])
     ):
         return NotImplemented
-    if own.is_meta or not fits(value, own.dtype) or not out_variants.is_free(target):
+    if own.is_meta or not fits(value, own.dtype) or not is_free(target):
         return NotImplemented
     array = target._array
     chosen = kernel_of(_WHERE, own)(tensor._array, own.scalar(value), array)
@@ -207,7 +208,7 @@ def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
     tensor([7., 7.])
     """
     check_tensor(input, "fill_")
-    return out_variants.inplace(_COPY, "fill_", input, (_filling("fill_", input, value),), {})
+    return inplace(_COPY, "fill_", input, (_filling("fill_", input, value),), {})
 
 
 @defined_by(fill)
@@ -222,9 +223,9 @@ def zero_(input: Tensor) -> Tensor:
     """
     check_tensor(input, "zero_")
     zero = False if input._key.dtype is bool_ else 0
-    if not dispatch_state.layers_active and out_variants.written(_COPY, input, (input, zero)):
+    if not dispatch_state.layers_active and written(_COPY, input, (input, zero)):
         return input
-    return out_variants.inplace(_COPY, "fill_", input, (zero,), {})
+    return inplace(_COPY, "fill_", input, (zero,), {})
 
 
 def _where_method(self: Tensor, condition: Tensor, other: Tensor | Number) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import FLOATING, DType, as_dtype
 from ..dispatch.op_registry import composite, handle
-from ..dispatch.out_variants import exact_out
+from ..dispatch.out_dtypes import exact_out
 from ..tensor.shapes import Shape, normalize_dims
 from .reductions.reductions import Dims
 from .rules import cast, check_tensor

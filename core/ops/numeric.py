@@ -21,7 +21,7 @@ from ..device.dtypes import (
 )
 from ..device.scalars import wrapped
 from ..dispatch.op_registry import Spec, composite, handle, primitive, primitive_tuple
-from ..dispatch.out_variants import exact_out
+from ..dispatch.out_dtypes import exact_out
 from ..tensor.predicates import is_tensor
 from . import results
 from .arithmetic.division import div, floor_divide

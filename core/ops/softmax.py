@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
 from ..dispatch.op_registry import Delegated, composite
-from ..dispatch.out_variants import exact_out
+from ..dispatch.out_dtypes import exact_out
 from ..tensor.shapes import Shape, normalize_dim, normalize_dims
 from .arithmetic.division import div
 from .arithmetic.pointwise import sub

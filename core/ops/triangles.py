@@ -8,7 +8,7 @@ from ..device.device import Device
 from ..device.dtypes import DType, bool_, int64
 from ..dispatch import op_registry
 from ..dispatch.op_registry import composite
-from ..dispatch.out_variants import exact_out
+from ..dispatch.out_dtypes import exact_out
 from ..tensor.creation import tensor
 from .comparison import ge, le
 from .copying import clone, copied

@@ -19,11 +19,11 @@ from ..dispatch.call_cache import CallCache, store_plan
 from ..dispatch.execution import execute, show, verify
 from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.op import Spec
-from ..dispatch.out_variants import inplace
 from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
 from ..dispatch.view_calls import follow
 from ..dispatch.view_plans import RowPlans, ViewPlan
+from ..dispatch.writes import inplace
 from ..errors import warn
 from ..ops.indexing.indexing import mask_of_bytes, sliced_shape
 from .base import TensorBase, new_tensor

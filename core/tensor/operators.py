@@ -11,10 +11,10 @@ from ..dispatch.execution import show
 from ..dispatch.fast_path import OPERANDS, binary, is_operand, unary
 from ..dispatch.op import Op
 from ..dispatch.op_registry import handle
-from ..dispatch.out_variants import inplace
 from ..dispatch.state import dispatch_state
 from ..dispatch.view_calls import show_again
 from ..dispatch.view_plans import ABSENT
+from ..dispatch.writes import inplace
 from . import python_operators
 from .base import TensorBase, new_tensor, storage_of
 from .shapes import Shape

@@ -6,9 +6,9 @@ from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.dispatch.op_registry import defined_by
-from tensorplug.core.dispatch.out_variants import inplace as write_in_place
 from tensorplug.core.dispatch.overrides import taken_over
 from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.dispatch.writes import inplace as write_in_place
 from tensorplug.core.ops import relu as _relu, sigmoid as _sigmoid, tanh as _tanh
 
 from ..ops import activation as ops

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.dispatch.op_registry import defined_by
-from tensorplug.core.dispatch.out_variants import inplace as write_in_place
+from tensorplug.core.dispatch.writes import inplace as write_in_place
 
 from ..ops import dropout as ops
 

@@ -15,7 +15,7 @@ from tensorplug.autograd import derivative
 from tensorplug.core.device.dtypes import BOOL, FLOATING, INTEGER, float32
 from tensorplug.core.device.scalars import Real, coefficient, fitting, held_bound, wrapped
 from tensorplug.core.dispatch.op_registry import Delegated, composite
-from tensorplug.core.dispatch.out_variants import exact_out
+from tensorplug.core.dispatch.out_dtypes import exact_out
 from tensorplug.core.ops import cat, where, zeros_like
 from tensorplug.core.ops.rules import in_float32, widened
 from tensorplug.core.tensor.base import TensorBase

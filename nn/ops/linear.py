@@ -10,7 +10,7 @@ from tensorplug.autograd import derivative
 from tensorplug.autograd.vmap.vmap_rules import VmapInfo, vmap_rule
 from tensorplug.core.device.dtypes import scalar_type
 from tensorplug.core.dispatch.op_registry import composite
-from tensorplug.core.dispatch.out_variants import exact_out
+from tensorplug.core.dispatch.out_dtypes import exact_out
 from tensorplug.core.ops.rules import check_tensor, in_float32
 
 from .activation import gelu, silu

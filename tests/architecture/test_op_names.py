@@ -66,7 +66,7 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
     "core/device/runtime.py": ({"complex", "empty"}, WORDS),
     "core/tensor/tensor.py": (None, REFERENCES),
     "core/tensor/operators.py": (None, "Python's operators, by the op of each"),
-    "core/dispatch/out_variants.py": ({"cast", "clone", "copy"}, REFERENCES),
+    "core/dispatch/writes.py": ({"cast", "clone", "copy"}, REFERENCES),
     "plugin/__init__.py": ({"linear"}, WORDS),
     "testing/cases.py": ({"contiguous"}, WORDS),
     "testing/comparison.py": ({"equal"}, WORDS),

@@ -183,9 +183,9 @@ def test_all_ops():
 
 
 def test_a_planted_fault_is_found(monkeypatch):
-    from tensorplug.core.dispatch import out_variants
+    from tensorplug.core.dispatch import out_dtypes
 
-    monkeypatch.delitem(out_variants._EXACT, get_op("mm"))
+    monkeypatch.delitem(out_dtypes.EXACT, get_op("mm"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = []

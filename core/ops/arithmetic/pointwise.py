@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast as typed
 from ...device.dtypes import BOOL, COMPLEX, INTEGER, DType, Number, result_dtype
 from ...device.scalars import fitting, rounded
 from ...dispatch.op_registry import Delegated, Spec, composite, defined_by, handle, primitive
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...dispatch.state import dispatch_state
 from ...tensor.base import TensorBase
 from ...tensor.mirrors import conjugated

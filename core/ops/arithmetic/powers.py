@@ -16,7 +16,7 @@ from ...device.dtypes import (
 )
 from ...dispatch.arguments import plain
 from ...dispatch.op_registry import Spec, composite, primitive
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...tensor.base import TensorBase
 from ..rules import cast, check_tensor, elementwise
 

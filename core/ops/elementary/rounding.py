@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...device.dtypes import BOOL, COMPLEX, FLOATING, float32
 from ...dispatch.op_registry import Spec, composite, primitive
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ..arithmetic.division import div
 from ..arithmetic.pointwise import mul, neg, sub
 from ..comparison import lt

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import COMPLEX, FLOATING, FLOATS, DType, get_default_dtype
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...tensor.shapes import as_shape, normalize_dim, one_or_several
 from ..arithmetic.pointwise import conj_physical
 from ..rules import cast, check_tensor

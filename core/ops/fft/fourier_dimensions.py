@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import FLOATS
 from ...dispatch.op_registry import composite, composite_like
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from .fourier import Dims, c2c_over, c2r_over, r2c_over
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import Number, int32, int64
 from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...tensor.base import new_tensor
 from ...tensor.shapes import Shape, broadcast_shapes, normalize_dim
 from ..arithmetic.division import remainder

@@ -8,7 +8,8 @@ from ...device.dtypes import Number, bool_
 from ...device.scalars import fitting
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Delegated, composite, in_place
-from ...dispatch.out_variants import check_out, exact_out, inplace
+from ...dispatch.out_dtypes import check_out, exact_out
+from ...dispatch.writes import inplace
 from ...tensor.base import TensorBase
 from ...tensor.shapes import normalize_dim
 from ..rules import cast, check_tensor

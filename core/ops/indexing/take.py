@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import int64
 from ...dispatch import op_registry
 from ...dispatch.op_registry import composite, in_place
-from ...dispatch.out_variants import exact_out, inplace
+from ...dispatch.out_dtypes import exact_out
+from ...dispatch.writes import inplace
 from ..rules import check_tensor
 from ..shape.shape import reshape, reshaped, shown_as
 from .indexing import index as index_op, index_put

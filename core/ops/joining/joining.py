@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import DType, promote_types
 from ...dispatch.op_registry import Spec, composite, primitive
-from ...dispatch.out_variants import cast_error
+from ...dispatch.out_dtypes import cast_error
 from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, normalize_dim
 from ..rules import cast, check_tensor

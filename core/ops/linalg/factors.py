@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import int32, scalar_type
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
-from ...dispatch.out_variants import exact_out, names_results
+from ...dispatch.out_dtypes import exact_out, names_results
 from ..rules import check_tensor
 from . import results
 from .rules import (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, INTEGER, int64, scalar_type
 from ...dispatch.op_registry import Spec, composite, primitive
-from ...dispatch.out_variants import exact_out, names_results
+from ...dispatch.out_dtypes import exact_out, names_results
 from ...tensor.shapes import broadcast_shapes, is_truth, normalize_dim
 from ..arithmetic.pointwise import mul
 from ..matmul.contractions import multiply_chain

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import ALL_DTYPES, int32, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ..comparison import is_within
 from ..rules import check_tensor
 from . import results

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
 from ...device.scalars import Real
 from ...dispatch.op_registry import composite
-from ...dispatch.out_variants import exact_out, names_results
+from ...dispatch.out_dtypes import exact_out, names_results
 from ...tensor.shapes import normalize_dims, one_or_several
 from ..norms import canonical_norm, vector_norm
 from ..reductions.reductions import amax, amin, sum

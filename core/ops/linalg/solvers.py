@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import finfo, int32, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
-from ...dispatch.out_variants import exact_out, names_results
+from ...dispatch.out_dtypes import exact_out, names_results
 from ...tensor.shapes import normalize_dims, one_or_several
 from ..rules import check_tensor
 from . import results

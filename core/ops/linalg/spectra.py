@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import ALL_DTYPES, bool_, finfo, int64
 from ...dispatch.op_registry import Spec, composite, primitive_tuple
-from ...dispatch.out_variants import exact_out, names_results
+from ...dispatch.out_dtypes import exact_out, names_results
 from ...tensor.base import TensorBase
 from ..matmul.products import matmul
 from . import results

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import int32
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive
-from ...dispatch.out_variants import exact_out, names_results
+from ...dispatch.out_dtypes import exact_out, names_results
 from ..matmul.products import matmul
 from . import results
 from .lu import permutation_matrix

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...dispatch.op_registry import composite
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...tensor.base import TensorBase
 from ...tensor.shapes import normalize_dim
 from ..arithmetic.pointwise import mul

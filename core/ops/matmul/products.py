@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import BOOL, Number, result_dtype, scalar_type
 from ...device.scalars import coefficient, fitting, rounded
 from ...dispatch.op_registry import Spec, composite, primitive
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...dispatch.registered_ops import handle, has_op
 from ...tensor.base import TensorBase
 from ...tensor.shapes import broadcast_shapes

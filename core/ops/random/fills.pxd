@@ -6,7 +6,7 @@ from tensorplug.core.dispatch.arguments cimport fits
 from tensorplug.core.dispatch.keys cimport DispatchKey
 from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.dispatch.state cimport DispatchState
-from tensorplug.core.dispatch.out_variants cimport is_free
+from tensorplug.core.dispatch.writes cimport is_free
 from tensorplug.core.ops.random.distributions cimport checked_chance, source_of
 from tensorplug.core.ops.random.random cimport check_deviation, check_range, fresh
 from tensorplug.core.ops.rules cimport number

@@ -28,8 +28,8 @@ from ...dispatch.arguments import fits
 from ...dispatch.keys import DispatchKey
 from ...dispatch.op import Op
 from ...dispatch.op_registry import composite, handle, in_place
-from ...dispatch.out_variants import inplace, is_free, store
 from ...dispatch.state import dispatch_state
+from ...dispatch.writes import inplace, is_free, store
 from ...tensor.base import bump_version
 from ..rules import number
 from .distributions import checked_chance, source_of

@@ -22,7 +22,7 @@ from ...device.dtypes import (
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.keys import DispatchKey, dispatch_key
 from ...dispatch.op_registry import composite
-from ...dispatch.out_variants import cast_error
+from ...dispatch.out_dtypes import cast_error
 from ...errors import warn
 from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, as_shape, broadcast_shapes, check_sizes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ...device.dtypes import bool_, uint8
 from ...dispatch.op_registry import Delegated, composite, handle
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...tensor.base import TensorBase
 from ...tensor.shapes import normalize_dim
 from .. import results

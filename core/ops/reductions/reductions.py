@@ -19,7 +19,7 @@ from ...device.dtypes import (
     uint8,
 )
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive
-from ...dispatch.out_variants import computes_in_out, exact_out
+from ...dispatch.out_dtypes import computes_in_out, exact_out
 from ...tensor.shapes import Shape, normalize_dim, normalize_dims, reduced_shape
 from .. import results
 from ..rules import cast, check_tensor

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import float64, int32, int64, result_dtype
 from ...dispatch.op_registry import Delegated, composite, handle
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...tensor.predicates import is_tensor
 from ..reductions.reductions import refuse_complex
 from ..rules import cast, check_tensor

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import BOOL, bool_, int64, promote_types, result_dtype
 from ...dispatch.op_registry import Delegated, composite, handle
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...tensor.base import TensorBase
 from ...tensor.shapes import normalize_dim
 from ..reductions.reductions import any, refuse_complex

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ...device.dtypes import FLOATING, INTEGER, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, handle, primitive
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...tensor.shapes import as_shape, normalize_dim
 from .. import results
 from ..cumulative import cummax

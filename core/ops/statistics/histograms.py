@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import FLOATING, INTEGER, Number, float32, float64, int64
 from ...device.scalars import fitting
 from ...dispatch.op_registry import composite, handle
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...tensor.base import TensorBase
 from ...tensor.predicates import all_samples
 from .. import results

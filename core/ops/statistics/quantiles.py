@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import DType, float32, float64, int64
 from ...dispatch.op_registry import composite, handle
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...tensor.base import TensorBase
 from ...tensor.shapes import normalize_dim
 from ..reductions.reductions import all, sum

@@ -17,7 +17,7 @@ from ...device.dtypes import (
     float32,
 )
 from ...dispatch.op_registry import composite
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...tensor.shapes import Shape, normalize_dims
 from ..reductions.reductions import Dims, amin, check_flag, mean, sum
 from ..rules import cast, check_tensor, to_floating

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...dispatch.op_registry import Spec, composite, primitive
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...tensor.shapes import Shape, normalize_dim
 from ..copying import clone
 from ..creation.creation import fill_new

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast as typed
 from ...dispatch import op_registry
 from ...dispatch.execution import show
 from ...dispatch.op_registry import Delegated, composite
-from ...dispatch.out_variants import exact_out
+from ...dispatch.out_dtypes import exact_out
 from ...tensor.shapes import Shape, normalize_dim
 from ..copying import clone
 from ..indexing.indexing import at, select_position

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast as typed
 from ...device.dtypes import int64
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
-from ...dispatch.out_variants import inplace
 from ...dispatch.state import dispatch_state
+from ...dispatch.writes import inplace
 from ...tensor.shapes import Shape, as_shape, contiguous_strides, normalize_dim
 from ..creation.creation import fill_new
 from ..indexing.indexing import index_put, zeros_like_gradient

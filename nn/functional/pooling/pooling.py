@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, cast, overload
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite, composite_like
-from tensorplug.core.dispatch.out_variants import exact_out
+from tensorplug.core.dispatch.out_dtypes import exact_out
 from tensorplug.core.tensor.shapes import Shape
 
 from ...ops import pooling as ops
