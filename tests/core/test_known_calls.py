@@ -8,7 +8,7 @@ import pytest
 import tensorplug as tp
 from tensorplug.core.dispatch import call_cache
 from tensorplug.core.dispatch.op_registry import get_op
-from tensorplug.nn.ops.rnn import lstm_cell
+from tensorplug.nn.ops.rnn.cells import lstm_cell
 from tensorplug.plugin import KernelTable, derivative, hookimpl
 from tensorplug.testing.cases import samples_of, tensors_in
 from tensorplug.testing.records import all_records

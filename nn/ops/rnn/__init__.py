@@ -1,0 +1,31 @@
+"""Recurrent networks."""
+
+from __future__ import annotations
+
+from . import cells, layers
+from .networks import (
+    gru,
+    gru_step,
+    lstm,
+    lstm_step,
+    relu_step,
+    rnn_relu,
+    rnn_tanh,
+    run_layers,
+    tanh_step,
+)
+
+__all__ = [
+    "DERIVATIVES",
+    "gru",
+    "gru_step",
+    "lstm",
+    "lstm_step",
+    "relu_step",
+    "rnn_relu",
+    "rnn_tanh",
+    "run_layers",
+    "tanh_step",
+]
+
+DERIVATIVES = [*cells.DERIVATIVES, *layers.DERIVATIVES]
