@@ -64,7 +64,8 @@ def is_storage(obj: Any) -> bool:
     >>> tp.is_storage(tp.zeros(1).untyped_storage()), tp.is_storage(tp.zeros(1))
     (True, False)
     """
-    from .storages import TypedStorage, UntypedStorage  # on first use: saves import time
+    from .storages import UntypedStorage  # on first use: saves import time
+    from .typed_storages import TypedStorage  # on first use: saves import time
 
     return isinstance(obj, (TypedStorage, UntypedStorage))
 

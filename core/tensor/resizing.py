@@ -132,7 +132,8 @@ def set_(
         self._writes = before + 1
         return self
     if size is not None or storage_offset or not is_tensor(source):
-        from .storages import TypedStorage, UntypedStorage, shown  # on first use: saves import time
+        from .storages import UntypedStorage, shown  # on first use: saves import time
+        from .typed_storages import TypedStorage  # on first use: saves import time
 
         memory = source._typed_storage() if is_tensor(source) else source
         if isinstance(memory, (TypedStorage, UntypedStorage)):

@@ -32,7 +32,8 @@ from .printing import tensor_html, tensor_repr
 from .shapes import Size, as_size, normalize_dim
 
 if TYPE_CHECKING:
-    from .storages import TypedStorage, UntypedStorage
+    from .storages import UntypedStorage
+    from .typed_storages import TypedStorage
 
 _handle = op_registry.handle
 ADJOINT = _handle("adjoint")
@@ -229,18 +230,18 @@ class Tensor(TensorMethods):
 
         Warns as torch does that it is deprecated.
         """
-        from .storages import storage_of_tensor  # on first use: saves import time
+        from .typed_storages import storage_of_tensor  # on first use: saves import time
 
         return storage_of_tensor(self, warn=True)
 
     def _typed_storage(self) -> TypedStorage:
-        from .storages import storage_of_tensor  # on first use: saves import time
+        from .typed_storages import storage_of_tensor  # on first use: saves import time
 
         return storage_of_tensor(self)
 
     def storage_type(self) -> Any:
         """Return the class of the tensor's storage, such as ``tp.FloatStorage``."""
-        from .storages import typed_class  # on first use: saves import time
+        from .typed_storages import typed_class  # on first use: saves import time
 
         return typed_class(self._key.dtype)
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from tensorplug.core.device import dtypes
-from tensorplug.core.tensor.storages import (
-    TypedStorage,
-    UntypedStorage,
-    from_file,
-    typed_class,
-)
+from tensorplug.core.tensor.storages import UntypedStorage, from_file
+from tensorplug.core.tensor.typed_storages import TypedStorage, typed_class
 
 __all__ = [
     "BFloat16Storage",

@@ -15,8 +15,9 @@ from tensorplug.core.device.generator import Generator
 from tensorplug.core.tensor import host_memory, wrappers
 from tensorplug.core.tensor.layout import layout, strided
 from tensorplug.core.tensor.shapes import Size
-from tensorplug.core.tensor.storages import TypedStorage, UntypedStorage
+from tensorplug.core.tensor.storages import UntypedStorage
 from tensorplug.core.tensor.tensor import Tensor
+from tensorplug.core.tensor.typed_storages import TypedStorage
 
 from . import legacy, torch_names
 from .archive import Writer, opened_for_writing

@@ -10,7 +10,8 @@ from tensorplug.core.device.device import CPU, Device
 from tensorplug.core.device.dtypes import DType, uint8
 from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.tensor import creation, host_memory
-from tensorplug.core.tensor.storages import TypedStorage, UntypedStorage
+from tensorplug.core.tensor.storages import UntypedStorage
+from tensorplug.core.tensor.typed_storages import TypedStorage
 
 MapLocation = Callable[[Any, str], Any] | Device | str | Mapping[str, Any] | None
 
