@@ -88,7 +88,8 @@ TOP_LEVEL = {
     "Compiled programs": "graph",
     "Dtypes, devices and settings": """core.device.dtypes core.device.device core.tensor.shapes
         core.tensor.layout core.tensor.predicates autograd amp core.dispatch _namespaces _ops
-        core.tensor.printing core.tensor.storages storage serialization _settings __config__ builtins
+        core.tensor.printing core.tensor.storages core.tensor.typed_storages storage serialization
+        _settings __config__ builtins
         core.errors _devices _ops _streams""",
 }
 
