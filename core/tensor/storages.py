@@ -17,6 +17,7 @@ from ..dispatch.keys import default_device
 from ..dispatch.state import dispatch_state
 from . import creation, host
 from .base import new_tensor, storage_of
+from .legacy import is_size
 from .shapes import as_shape, contiguous_strides
 
 
@@ -73,7 +74,7 @@ class UntypedStorage:
 
     def __init__(self, size: Any = 0, *, device: Device | str | None = None) -> None:
         where = Device(device) if device is not None else default_device()
-        if creation.is_size(size):
+        if is_size(size):
             size = size.__index__()
             if size < 0:
                 raise RuntimeError(f"UntypedStorage: a size must not be negative, got {size}")

@@ -24,9 +24,10 @@ from . import base, exposure
 from .array_operands import beside_array
 from .base import TRACKED, TensorBase, bare_tensor, extra_of, new_tensor, storage_of, version_of
 from .conversion import CAST, converted, to_format
-from .creation import empty_of, legacy_of, legacy_tensor, tensor, type_name, type_named
+from .creation import empty_of, tensor
 from .host import from_array, readable, to_array, to_dlpack, to_numpy
 from .layout import check_format, contiguous_format, in_format, layout, strided
+from .legacy import legacy_of, legacy_tensor, type_name, type_named
 from .methods import TensorMethods
 from .printing import tensor_html, tensor_repr
 from .shapes import Size, as_size, normalize_dim

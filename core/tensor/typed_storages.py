@@ -10,6 +10,7 @@ from typing import Any, Self
 from ..device.device import Device
 from ..device.dtypes import ALL_DTYPES, DType, get_default_dtype, shown as shown_name
 from . import creation
+from .legacy import is_size
 from .storages import UntypedStorage, check_readable
 
 _DEPRECATED = (
@@ -56,7 +57,7 @@ class TypedStorage:
             raise RuntimeError(f"TypedStorage: expected one size or sequence, got {size}")
         if wrap_storage is not None:
             self._untyped_storage = wrap_storage
-        elif size and not creation.is_size(size[0]):
+        elif size and not is_size(size[0]):
             made = creation.tensor(list(size[0]), dtype=self.dtype, device=device)
             self._untyped_storage = UntypedStorage._over(made)
         else:

@@ -72,7 +72,7 @@ CONSTANTS = {
 
 #: Of the top level: the page for each module that defines ops or functions.
 TOP_LEVEL = {
-    "Creation": """core.ops.creation core.tensor.creation core.tensor.host
+    "Creation": """core.ops.creation core.tensor.creation core.tensor.legacy core.tensor.host
         sparse.creation""",
     "Random numbers": "core.ops.random core.device.generator",
     "Arithmetic and elementary functions": """core.ops.arithmetic core.ops.bitwise core.ops.clamp
@@ -395,6 +395,7 @@ GROUPS = {
     "__config__": "configuration",
     "core.dispatch": "kernels",
     "core.tensor.creation": "from data",
+    "core.tensor.legacy": "from data",
     "core.tensor.host": "from other libraries",
     "core.tensor.tensor": "memory and conversion",
     "core.tensor.dense_members": "more facts",

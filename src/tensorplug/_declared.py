@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tensorplug.core import Tensor
-from tensorplug.core.tensor.creation import TensorType
+from tensorplug.core.tensor.legacy import TensorType
 
 from . import (
     __config__ as __config__,

@@ -21,7 +21,7 @@ from tensorplug.core.device.runtime import DeviceRuntime
 from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.plugins import discovery, entry_points
 from tensorplug.core.plugins.installation import install_command
-from tensorplug.core.tensor import creation, device_members
+from tensorplug.core.tensor import device_members, legacy
 
 from . import _device_members
 
@@ -143,7 +143,7 @@ class DeviceModule(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = creation.legacy_types(self._type).get(name)
+        found = legacy.legacy_types(self._type).get(name)
         if found is not None:
             return found
         if discovery.known_runtime(self._type) is not None:
@@ -159,7 +159,7 @@ class DeviceModule(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         """Return what an editor completes; of a plugin that is not loaded only what all devices have."""
-        names = {*vars(self), *dir(type(self)), *creation.legacy_types(self._type)}
+        names = {*vars(self), *dir(type(self)), *legacy.legacy_types(self._type)}
         names |= _device_members.member_names()
         if self.is_initialized():
             for part in plugins.runtime_parts(self._type):

@@ -11,7 +11,7 @@ from tensorplug.core import Tensor, plugins
 from tensorplug.core.device.dtypes import scalar_type
 from tensorplug.core.dispatch import torch_dispatch
 from tensorplug.core.dispatch.state import dispatch_state
-from tensorplug.core.tensor import creation
+from tensorplug.core.tensor import legacy
 
 from . import _foreach
 from ._devices import DeviceModule, is_device_type
@@ -262,7 +262,7 @@ def _lazy_method(name: str, doc: str) -> Callable[..., Any]:
 for _name, _doc in LAZY_METHODS.items():
     dispatch_state.add_method(_name, _lazy_method(_name, _doc))
 
-tensor_types = creation.legacy_types("cpu")
+tensor_types = legacy.legacy_types("cpu")
 
 
 def find_array_namespace(api_version: str | None) -> Any:

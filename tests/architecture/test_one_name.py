@@ -8,7 +8,7 @@ from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.arguments import plain_arguments
 from tensorplug.core.plugins import discovery, entry_points
 from tensorplug.core.tensor.base import TensorBase
-from tensorplug.core.tensor.creation import TensorType
+from tensorplug.core.tensor.legacy import TensorType
 from tensorplug.testing import cases
 from tensorplug.testing.records import all_records
 
