@@ -3,7 +3,7 @@
    Reductions of the argument follow Cody and Waite, "Software Manual for the Elementary Functions" (1980);
    the polynomials are minimax fits (Lawson's algorithm) of relative error below 2^-27 (float) and
    2^-55 (double). Errors in units in the last place, measured against the double or 80-bit result:
-   at most 1.5 for exp, log, sin, cos, sqrt-like ones, 2 for log1p and expm1, 3 for tanh and erf, 4 for what
+   at most 1.5 for exp, log, sin, cos, tanh, sqrt-like ones, 2 for log1p, expm1, tan and erf, 4 for what
    is made of them. Subnormal results and arguments, infinities, NaN and signed zeros are as in C. */
 #ifndef TENSORPLUG_VMATH_H
 #define TENSORPLUG_VMATH_H
@@ -203,14 +203,19 @@ INLINE double m_log_F64(double x) {
 LOG1P(F32, float)
 LOG1P(F64, double)
 
-/* m / (m + 2) of m = exp(2 |x|) - 1, which is 1 from 10 on. */
+/* 1 - 2 / (exp(2 |x|) + 1), which is 1 from 10 on; near zero, where that cancels, a polynomial. */
 INLINE float m_tanh_F32(float x) {
-    float c = 2.0f * fabsf(x);
-    c = c > 20.0f ? 20.0f : c;
+    float a = fabsf(x), z = x * x;
+    float q = -0.0056922962f;
+    q = q * z + 0.0206281673f;
+    q = q * z + -0.0537365153f;
+    q = q * z + 0.133314058f;
+    q = q * z + -0.333332807f;
+    float c = a > 10.0f ? 20.0f : 2.0f * a;
     uint32_t power;
     float r = exp_remainder_F32(c, &power), s = power_of_two_F32(power);
-    float m = s * reduced_expm1_F32(r) + (s - 1.0f);
-    return copysignf(m / (m + 2.0f), x);
+    float y = 1.0f - 2.0f / (1.0f + (s + s * reduced_expm1_F32(r)));
+    return copysignf(a < 0.625f ? a + a * (z * q) : y, x);
 }
 
 INLINE double m_tanh_F64(double x) {
@@ -270,12 +275,16 @@ INLINE void reduced_sin_and_cos(float r, float *sine, float *cosine) {
 
 /* Reduce to [-pi/4, pi/4] in double: exact up to 2^20 quarters, beyond which the caller takes C's own. */
 #define CIRCULAR_LIMIT 1.6e6f
-INLINE int32_t sin_and_cos(float x, float *sine, float *cosine) {
+INLINE double circular_remainder(float x, int32_t *quarters) {
     double shifted = (double)x * 0x1.45f306dc9c883p-1 + WHOLE;
     double n = shifted - WHOLE;
-    double d = ((double)x - n * 0x1.921fb54400000p0) - n * 0x1.0b4611a626331p-34;
-    reduced_sin_and_cos((float)d, sine, cosine);
-    return (int32_t)n;
+    *quarters = (int32_t)n;
+    return ((double)x - n * 0x1.921fb54400000p0) - n * 0x1.0b4611a626331p-34;
+}
+INLINE int32_t sin_and_cos(float x, float *sine, float *cosine) {
+    int32_t k;
+    reduced_sin_and_cos((float)circular_remainder(x, &k), sine, cosine);
+    return k;
 }
 
 /* In float, where a product and a sum round once: there pi/2 in three parts leaves what is exact. */
@@ -308,15 +317,27 @@ INLINE float quadrant(int32_t k, float sine, float cosine) {
         float s, c;                                                                                    \
         int32_t k = reduced(x, &s, &c);                                                                \
         return quadrant(k + 1, s, c);                                                                  \
-    }                                                                                                  \
-    INLINE float name##_tan_F32(float x) {                                                             \
-        float s, c;                                                                                    \
-        int32_t k = reduced(x, &s, &c);                                                                \
-        float y = (k & 1 ? -c : s) / (k & 1 ? s : c);                                                  \
-        return x == 0.0f ? x : y;                                                                      \
     }
 CIRCULAR_FUNCTIONS(m, sin_and_cos)
 CIRCULAR_FUNCTIONS(near, near_sin_and_cos)
+
+/* The slope is up to 2, so that what a float drops of the remainder is made up for. */
+INLINE float m_tan_F32(float x) {
+    int32_t k;
+    double remainder = circular_remainder(x, &k);
+    float r = (float)remainder, low = (float)(remainder - (double)r), z = r * r;
+    float q = 0.00438094046f;
+    q = q * z + 8.28861448e-05f;
+    q = q * z + 0.0108383046f;
+    q = q * z + 0.0212826114f;
+    q = q * z + 0.0540594608f;
+    q = q * z + 0.133326724f;
+    q = q * z + 0.333333492f;
+    float y = r + (r * z * q + (low + low * z));
+    y = k & 1 ? -1.0f / y : y;
+    return x == 0.0f ? x : y;
+}
+#define near_tan_F32 m_tan_F32
 
 INLINE float m_atan2_F32(float y, float x) {
     float ay = fabsf(y), ax = fabsf(x);
