@@ -91,7 +91,7 @@ def test_inverse_of_erf(dtype):
     small = np.float64(10) ** generator.uniform(-300 if dtype is np.float64 else -37, 0, 20_000)
     x = np.concatenate([close, -close, small, generator.uniform(-1, 1, 50_000)]).astype(dtype)
     x = np.clip(x, -1 + np.finfo(dtype).epsneg, 1 - np.finfo(dtype).epsneg)
-    check(pointwise.Unary("erfinv").call(x), special.erfinv(x.astype(np.float64)), 4)
+    check(pointwise.Unary("erfinv").call(x), special.erfinv(x.astype(np.float64)), 3)
     ends = np.array([0.0, -0.0, 1, -1, 1.5, -2, np.inf, -np.inf, np.nan], dtype)
     result = pointwise.Unary("erfinv").call(ends)
     nothing = np.nan
