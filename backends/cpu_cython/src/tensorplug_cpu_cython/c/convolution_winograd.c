@@ -64,8 +64,8 @@ static int pays(const tp_wino *w, int each_call) {
     const double channels = (double)w->channels, filters = (double)w->filters, window = w->kernel * w->kernel;
     const double tiles = (double)(w->images * tiles_down(w) * tiles_across(w));
     const double direct = (double)(w->images * w->out_height * w->out_width) * window * channels * filters;
-    const double packed = (each_call ? 24 : 12) * channels * filters;
-    return PLACES * (tiles * channels * filters + packed + 6 * tiles * (channels + filters)) < 0.8 * direct;
+    const double packed = (12 + (each_call ? 1.4 * window : 0)) * channels * filters;
+    return PLACES * (tiles * (1.15 * channels * filters + 20 * channels + 8 * filters) + packed) < 0.8 * direct;
 }
 
 /* How many vectors wide a panel of weights is. */
@@ -181,7 +181,9 @@ INLINE void take(const float *tile, ptrdiff_t down, ptrdiff_t across, float *to,
 
 static void take_tile(const tp_wino *w, const float *image, ptrdiff_t y, ptrdiff_t x, float *to, ptrdiff_t size) {
     const ptrdiff_t across = w->pixel_step, down = w->width * across;
-    const int inside = y >= 0 && x >= 0 && y + SIDE <= w->height && x + SIDE <= w->width;
+    const ptrdiff_t top = y < 0 ? -y : 0, bottom = w->height - y < SIDE ? w->height - y : SIDE;
+    const ptrdiff_t left = x < 0 ? -x : 0, right = w->width - x < SIDE ? w->width - x : SIDE;
+    const int inside = top == 0 && left == 0 && bottom == SIDE && right == SIDE;
     for (ptrdiff_t c = 0; c < w->channels; c += BLOCK) {
         const float *block = image + c / BLOCK * w->block_step;
         if (inside) {
@@ -189,11 +191,10 @@ static void take_tile(const tp_wino *w, const float *image, ptrdiff_t y, ptrdiff
             continue;
         }
         float padded[PLACES * BLOCK] = {0};
-        for (ptrdiff_t i = 0; i < SIDE; i++)
-            for (ptrdiff_t j = 0; j < SIDE; j++)
-                if (y + i >= 0 && y + i < w->height && x + j >= 0 && x + j < w->width)
-                    memcpy(padded + (i * SIDE + j) * BLOCK, block + (y + i) * down + (x + j) * across,
-                           BLOCK * sizeof(float));
+        for (ptrdiff_t i = top; i < bottom; i++)
+            for (ptrdiff_t j = left; j < right; j++)
+                memcpy(padded + (i * SIDE + j) * BLOCK, block + (y + i) * down + (x + j) * across,
+                       BLOCK * sizeof(float));
         take(padded, SIDE * BLOCK, BLOCK, to + c, size);
     }
 }
