@@ -5,17 +5,28 @@ What has NaN or infinity in its result runs by the kernels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
-from tensorplug.plugin import FusedCall, Fuser, FusionProgram, FusionStep, Operand, Region
+from tensorplug.plugin import (
+    ArrayFacts,
+    FusedCall,
+    Fuser,
+    FusionProgram,
+    FusionStep,
+    Operand,
+    Region,
+)
 
-from . import convolution, convolution_winograd
+from . import convolution
+from .convolution_winograd import Convolution, WeightGradient
+
+_Found: TypeAlias = Convolution | WeightGradient
 
 
 class WinogradFuser(Fuser):
-    """Runs one convolution, or its adjoint with respect to the input, in each region."""
+    """Runs one convolution, or one of its adjoints, in each region."""
 
     name = "winograd"
     device_type = "cpu"
@@ -25,7 +36,7 @@ class WinogradFuser(Fuser):
         """Return the convolutions where it pays."""
         for number in sorted(program.free):
             step = program.steps[number]
-            if step is not None and _convolution(program, step) is not None:
+            if step is not None and _served(program, step) is not None:
                 size = prod(program.arrays[step.outputs[0]].shape)
                 yield Region((number,), 4.0 * size)
 
@@ -38,45 +49,63 @@ class WinogradFuser(Fuser):
     ) -> FusedCall | None:
         """Return the convolution."""
         step: Any = program.steps[region.steps[0]]
-        found = _convolution(program, step)
+        found: Any = _served(program, step)
         given = [argument for argument in step.arguments if type(argument) is Operand]
-        places = [list(inputs).index(operand.place) for operand in given]
+        numbers = [list(inputs).index(operand.place) for operand in given]
 
         def call(arrays: Sequence[Any]) -> Any:
-            made = found(*[arrays[place] for place in places])
+            made = found(*[arrays[number] for number in numbers])
             return None if made is None else [made]
 
-        return None if found is None else call
+        return call
 
 
-def _convolution(
-    program: FusionProgram, step: FusionStep
-) -> convolution_winograd.Convolution | None:
+def _served(program: FusionProgram, step: FusionStep) -> _Found | None:
     """Return what computes a step; None where it does not pay."""
-    if step.kernel is convolution.convolution:
-        adjoint, (stride, padding, dilation, groups) = False, step.arguments[3:]
-    elif step.kernel is convolution.convolution_input:
-        adjoint, (stride, padding, dilation, groups) = True, step.arguments[3:]
-    else:
+    make = _MAKERS.get(step.kernel)
+    if make is None:
         return None
     facts = program.arrays
-    images, weight = (facts[operand.place] for operand in step.arguments[:2])
-    result = facts[step.outputs[0]]
-    kernel = tuple(weight.shape[2:])
-    if len(kernel) != 2 or kernel[0] != kernel[1] or weight.constant:
-        return None
-    if (*stride, *dilation, groups) != (1, 1, 1, 1, 1):
-        return None
-    if not all([_is_channels_last(array.shape, array.strides) for array in (images, result)]):
+    if (*step.arguments[3], *step.arguments[5], step.arguments[6]) != (1, 1, 1, 1, 1):
         return None
     if any([facts[place].dtype.name != "float32" for place in (*step.inputs, *step.outputs)]):
         return None
-    found = convolution_winograd.Convolution(
-        tuple(images.shape), tuple(result.shape), kernel[0], tuple(padding), adjoint
+    found = make(program, step)
+    return found if found is not None and found.pays else None
+
+
+def _convolution(program: FusionProgram, step: FusionStep) -> Convolution | None:
+    images, weight = (program.arrays[operand.place] for operand in step.arguments[:2])
+    result = program.arrays[step.outputs[0]]
+    _, _, height, width = weight.shape
+    if height != width or weight.constant or not _are_channels_last(images, result):
+        return None
+    adjoint = step.kernel is convolution.convolution_input
+    return Convolution(
+        tuple(images.shape), tuple(result.shape), height, tuple(step.arguments[4]), adjoint
     )
-    return found if found.pays else None
 
 
-def _is_channels_last(shape: Sequence[int], strides: Sequence[int]) -> bool:
-    n, c, h, w = shape
-    return n * c * h * w > 0 and tuple(strides) == (h * w * c, 1, w * c, c)
+def _weight_gradient(program: FusionProgram, step: FusionStep) -> WeightGradient | None:
+    images, gradient = (program.arrays[operand.place] for operand in step.arguments[:2])
+    height, width = step.arguments[2]
+    if height != width or not _are_channels_last(images, gradient):
+        return None
+    return WeightGradient(
+        tuple(images.shape), tuple(gradient.shape), height, tuple(step.arguments[4])
+    )
+
+
+_MAKERS: dict[Any, Callable[[FusionProgram, FusionStep], _Found | None]] = {
+    convolution.convolution: _convolution,
+    convolution.convolution_input: _convolution,
+    convolution.convolution_weight: _weight_gradient,
+}
+
+
+def _are_channels_last(*arrays: ArrayFacts) -> bool:
+    for shape, strides, *_ in arrays:
+        _, c, h, w = shape
+        if not prod(shape) or tuple(strides) != (h * w * c, 1, w * c, c):
+            return False
+    return True

@@ -1,52 +1,14 @@
-/* A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015: results of a tile are
-   At [(G g Gt) * (Bt d B)] A, for all channels at once 36 products of matrices. The points are 0, ±3/4, ±3/2 and
-   infinity: their powers are exact in float32, and they lose about a fifth of what 0, ±1, ±2 lose (B. Barabasz and
-   others, "Error Analysis and Improving the Accuracy of Winograd Convolution for DNNs", 2018). */
-#include "convolution_winograd.h"
-
-#include <string.h>
-
-#include "parallel.h"
-#include "vectors.h"
-
-enum {
-    SIDE = 6, PLACES = SIDE * SIDE, LANES = VECTOR / sizeof(float), BLOCK = TP_WINO_BLOCK,
-    ROWS = 6, COLUMNS = VECTOR == 64 ? 4 : 2, /* of the product that is in registers, columns in vectors */
-    TILES = 48,                               /* at once: what they take stays in the second cache */
-    GAP = 16                                  /* between rows, lest they fall on the same lines of the cache */
-};
-
-#define A 0.75f
-#define B 1.5f
-#define A2 (A * A)
-#define B2 (B * B)
-#define SCALE_A (1 / (2 * A2 * (A2 - B2)))
-#define SCALE_B (1 / (2 * B2 * (B2 - A2)))
-
-#define INLINE static inline __attribute__((always_inline))
+#include "convolution_winograd_tiles.h"
 
 typedef int32_t mask __attribute__((vector_size(VECTOR)));
 
-INLINE float_vector load(const float *x) { return *(const float_vector *)x; }
-
-INLINE void store(float *x, float_vector v) { *(float_vector *)x = v; }
-
 /* --- shapes ------------------------------------------------------------------------------------------------ */
-
-static int made(const tp_wino *w) { return SIDE + 1 - w->kernel; }
-
-static ptrdiff_t tiles_down(const tp_wino *w) { return (w->out_height + made(w) - 1) / made(w); }
-
-static ptrdiff_t tiles_across(const tp_wino *w) { return (w->out_width + made(w) - 1) / made(w); }
 
 static ptrdiff_t tiles_at_once(const tp_wino *w) {
     const ptrdiff_t all = w->images * tiles_down(w) * tiles_across(w), turn = TILES * (ptrdiff_t)w->threads;
     const ptrdiff_t runs = (all + turn - 1) / turn * w->threads; /* as many for each thread */
     return (all + runs - 1) / runs;
 }
-
-/* The floats that one of the 36 matrices takes. */
-static ptrdiff_t matrix(ptrdiff_t tiles, ptrdiff_t channels) { return tiles * (channels + GAP) + GAP; }
 
 static ptrdiff_t workspace(const tp_wino *w) {
     const ptrdiff_t tiles = tiles_at_once(w);
@@ -132,21 +94,10 @@ static void pack(const tp_wino *w, const float *weight, int adjoint, float *pack
     });
 }
 
-/* --- tiles ------------------------------------------------------------------------------------------------- */
+/* --- results ----------------------------------------------------------------------------------------------- */
 
 INLINE float_vector chosen(mask which, float_vector one, float_vector other) {
     return (float_vector)((which & (mask)one) | (~which & (mask)other));
-}
-
-INLINE void towards_products(const float_vector d[SIDE], float_vector v[SIDE]) {
-    const float_vector even_a = d[4] - B2 * d[2], odd_a = d[3] - B2 * d[1];
-    const float_vector even_b = d[4] - A2 * d[2], odd_b = d[3] - A2 * d[1];
-    v[0] = d[4] - (A2 + B2) * d[2] + A2 * B2 * d[0];
-    v[1] = even_a + A * odd_a;
-    v[2] = even_a - A * odd_a;
-    v[3] = even_b + B * odd_b;
-    v[4] = even_b - B * odd_b;
-    v[5] = d[5] - (A2 + B2) * d[3] + A2 * B2 * d[1];
 }
 
 INLINE void from_products(const float_vector m[SIDE], float_vector y[4], int made) {
@@ -158,44 +109,6 @@ INLINE void from_products(const float_vector m[SIDE], float_vector y[4], int mad
     } else {
         y[2] = A2 * sum_a + B2 * sum_b;
         y[3] = A2 * A * less_a + B2 * B * less_b + m[5];
-    }
-}
-
-/* Take one block of channels of a tile to its places in 36 matrices. */
-INLINE void take(const float *tile, ptrdiff_t down, ptrdiff_t across, float *to, ptrdiff_t size) {
-    for (int lane = 0; lane < BLOCK; lane += LANES) {
-        float_vector half[SIDE][SIDE];
-        for (int x = 0; x < SIDE; x++) {
-            float_vector d[SIDE], v[SIDE];
-            for (int y = 0; y < SIDE; y++) d[y] = load(tile + y * down + x * across + lane);
-            towards_products(d, v);
-            for (int y = 0; y < SIDE; y++) half[y][x] = v[y];
-        }
-        for (int y = 0; y < SIDE; y++) {
-            float_vector v[SIDE];
-            towards_products(half[y], v);
-            for (int x = 0; x < SIDE; x++) store(to + (y * SIDE + x) * size + lane, v[x]);
-        }
-    }
-}
-
-static void take_tile(const tp_wino *w, const float *image, ptrdiff_t y, ptrdiff_t x, float *to, ptrdiff_t size) {
-    const ptrdiff_t across = w->pixel_step, down = w->width * across;
-    const ptrdiff_t top = y < 0 ? -y : 0, bottom = w->height - y < SIDE ? w->height - y : SIDE;
-    const ptrdiff_t left = x < 0 ? -x : 0, right = w->width - x < SIDE ? w->width - x : SIDE;
-    const int inside = top == 0 && left == 0 && bottom == SIDE && right == SIDE;
-    for (ptrdiff_t c = 0; c < w->channels; c += BLOCK) {
-        const float *block = image + c / BLOCK * w->block_step;
-        if (inside) {
-            take(block + y * down + x * across, down, across, to + c, size);
-            continue;
-        }
-        float padded[PLACES * BLOCK] = {0};
-        for (ptrdiff_t i = top; i < bottom; i++)
-            for (ptrdiff_t j = left; j < right; j++)
-                memcpy(padded + (i * SIDE + j) * BLOCK, block + (y + i) * down + (x + j) * across,
-                       BLOCK * sizeof(float));
-        take(padded, SIDE * BLOCK, BLOCK, to + c, size);
     }
 }
 
@@ -233,41 +146,6 @@ INLINE void give(const tp_wino *w, const float *from, ptrdiff_t size, ptrdiff_t 
 
 /* --- products ---------------------------------------------------------------------------------------------- */
 
-INLINE void multiply(int rows, int columns, const float *v, ptrdiff_t row, const float *u, ptrdiff_t channels,
-                     float *m, ptrdiff_t out_row) {
-    float_vector sums[ROWS][COLUMNS] = {{{0}}};
-    for (ptrdiff_t c = 0; c < channels; c++) {
-        float_vector right[COLUMNS];
-#pragma GCC unroll 4
-        for (int j = 0; j < columns; j++) right[j] = load(u + (c * columns + j) * LANES);
-#pragma GCC unroll 6
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-            for (int j = 0; j < columns; j++) sums[i][j] += v[i * row + c] * right[j];
-    }
-#pragma GCC unroll 6
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < columns; j++) store(m + i * out_row + j * LANES, sums[i][j]);
-}
-
-#define CASE(rows, columns) \
-    case (rows) * 8 + (columns): multiply(rows, columns, v, row, u, channels, m, out_row); break;
-#define CASES(columns) \
-    CASE(1, columns) CASE(2, columns) CASE(3, columns) CASE(4, columns) CASE(5, columns) CASE(6, columns)
-
-static void multiply_some(ptrdiff_t rows, int columns, const float *v, ptrdiff_t row, const float *u,
-                          ptrdiff_t channels, float *m, ptrdiff_t out_row) {
-    switch (rows * 8 + columns) {
-        CASES(1)
-        CASES(2)
-#ifdef __AVX512F__
-        CASES(3)
-        CASES(4)
-#endif
-    }
-}
-
 /* Tiles are shared out evenly: of 49 four times six and five times five are multiplied at once. */
 static void multiply_all(const tp_wino *w, const float *v, const float *u, float *m, ptrdiff_t tiles) {
     const int columns = panel(w);
@@ -275,8 +153,11 @@ static void multiply_all(const tp_wino *w, const float *v, const float *u, float
     for (ptrdiff_t k = 0; k < w->filters; k += wide) {
         for (ptrdiff_t g = 0; g < groups; g++) {
             const ptrdiff_t begin = tiles * g / groups, end = tiles * (g + 1) / groups;
-            multiply_some(end - begin, columns, v + begin * (w->channels + GAP), w->channels + GAP,
-                          u + k * w->channels, w->channels, m + begin * (w->filters + GAP) + k, w->filters + GAP);
+            const float *left = v + begin * (w->channels + GAP), *right = u + k * w->channels;
+            float *to = m + begin * (w->filters + GAP) + k;
+            switch ((end - begin) * 8 + columns) {
+                PRODUCTS(w->channels, left, w->channels + GAP, 1, right, wide, to, w->filters + GAP, 0)
+            }
         }
     }
 }

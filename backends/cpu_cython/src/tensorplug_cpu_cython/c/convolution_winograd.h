@@ -37,4 +37,14 @@ typedef struct {
 
 TP_DECLARE(const tp_wino_kernels, tp_wino_table);
 
+/* The gradient of the weight, (filters, channels, kernel, kernel), from that of the result, which lies channels last. The
+   workspace is all threads'. */
+typedef struct {
+    int (*pays)(const tp_wino *);
+    ptrdiff_t (*workspace)(const tp_wino *);
+    int (*run)(const tp_wino *, const float *source, const float *gradient, float *weight, float *workspace);
+} tp_wino_weight_kernels;
+
+TP_DECLARE(const tp_wino_weight_kernels, tp_wino_weight_table);
+
 #endif
