@@ -1,6 +1,7 @@
-"""Runs convolutions whose weights change by Winograd's way, where that is clearly faster: in training, forward and backward.
+"""Runs convolutions whose weights change by Winograd's way, where that is clearly faster.
 
-What has NaN or infinity in its result runs by the kernels.
+In training that is the convolutions and both of their gradients. Images have to lie channels last; what has
+NaN or infinity in its result runs by the kernels.
 """
 
 from __future__ import annotations
