@@ -52,6 +52,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pooling_average": ([], ["pooling_average.c"]),
     "normalization_batch": ([], ["normalization_batch.c"]),
     "convolution_depthwise": ([], ["convolution_depthwise.c"]),
+    "convolution_winograd": ([], ["convolution_winograd.c", "convolution_winograd_weight.c"]),
     "pooling_max": ([], ["pooling_max.c"]),
     "softmax": ([], ["softmax.c"]),
     "optimizers": ([], ["optimizers.c"]),

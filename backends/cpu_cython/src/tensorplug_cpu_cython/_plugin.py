@@ -141,6 +141,10 @@ class _Later(Fuser):
             from .linear_regions import LinearFuser
 
             return LinearFuser()
+        if self.name == "winograd":
+            from .winograd_regions import WinogradFuser
+
+            return WinogradFuser()
         from .convolution_regions import ConvolutionFuser
 
         return ConvolutionFuser()
@@ -204,7 +208,12 @@ class CythonPlugin:
         """Return what runs parts of compiled programs."""
         if library.onednn is None:
             return [PointwiseFuser()]
-        return [PointwiseFuser(), _Later("convolutions", 10), _Later("linear", 5)]
+        return [
+            PointwiseFuser(),
+            _Later("convolutions", 10),
+            _Later("winograd", 8),
+            _Later("linear", 5),
+        ]
 
     @hookimpl
     def tensorplug_runtime_extensions(self) -> Iterable[RuntimeExtension]:

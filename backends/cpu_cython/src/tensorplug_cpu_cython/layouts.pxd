@@ -61,3 +61,17 @@ cdef inline np.ndarray laid_out(np.dtype descriptor, int dims, const np.npy_intp
         strides[i] = step
         step *= shape[i]
     return new_array(descriptor, dims, shape, strides)
+
+
+cdef inline int meant_layout(np.ndarray array) noexcept:
+    """Return how (N, C, *spatial) lies in memory; where both are right, as images of one place, what its strides say."""
+    cdef int dims = np.PyArray_NDIM(array), i, layout = layout_of(array)
+    cdef Py_ssize_t step = np.PyArray_ITEMSIZE(array)
+    if layout != ROWS or not lies_channels_last(array) or np.PyArray_STRIDE(array, 1) != step:
+        return layout
+    step *= np.PyArray_DIM(array, 1)
+    for i in range(dims - 1, 1, -1):
+        if np.PyArray_STRIDE(array, i) != step:
+            return ROWS
+        step *= np.PyArray_DIM(array, i)
+    return CHANNELS_LAST

@@ -7,7 +7,7 @@ from libc.string cimport memset
 
 from . import pointwise
 
-from .layouts cimport CHANNELS_LAST, dense, laid_out, layout_of
+from .layouts cimport CHANNELS_LAST, dense, laid_out, layout_of, meant_layout
 from .allocator cimport plain_array
 from .cpu_features cimport simd_level, threads_for
 from .types cimport TP_BF16, TP_F16, TP_F32, TP_F64, TP_I64, descriptors, type_of
@@ -125,6 +125,7 @@ def max_pool_backward(gradient, indices, shape):
     if layout_of(g) != layout:
         turned = laid_out(g.dtype, np.PyArray_NDIM(g), np.PyArray_DIMS(g), layout)
         g = pointwise.copy(turned, g, turned)
+    layout = meant_layout(places)
     for i in range(count + 2):
         sizes[i] = shape[i]
     result = laid_out(g.dtype, count + 2, sizes, layout)

@@ -19,18 +19,16 @@ void tp_net_winograd_free(struct tp_net_winograd *made) {
     free(made);
 }
 
-/* Whether it takes clearly less: besides products, the transforms of tiles count, and weights four times as large, which
-   come from memory. In products, as measured. */
-static int is_worth_it(const tp_dnn_problem *p) {
-    const int64_t *source = p->arrays[0].shape, *target = p->arrays[2].shape, kernel = p->arrays[1].shape[2];
-    const int64_t side = 7 - kernel;
-    const double channels = (double)source[1], filters = (double)target[1];
-    const double tiles = (double)(target[0] * ((target[2] + side - 1) / side) * ((target[3] + side - 1) / side));
-    const double direct = (double)(target[0] * target[2] * target[3] * kernel * kernel) * channels * filters;
-    return 36 * (tiles * channels * filters + 12 * channels * filters + 6 * tiles * (channels + filters)) < 0.8 * direct;
+static tp_wino problem_of(const tp_net *net, const tp_dnn_problem *p) {
+    const int64_t *source = p->arrays[0].shape, *target = p->arrays[2].shape;
+    return (tp_wino){
+        .images = source[0], .channels = source[1], .height = source[2], .width = source[3], .filters = target[1],
+        .out_height = target[2], .out_width = target[3], .top = p->before[0], .left = p->before[1],
+        .image_step = source[1] * source[2] * source[3], .kernel = (int)p->arrays[1].shape[2],
+        .threads = net->threads};
 }
 
-static int suits(const tp_dnn_problem *p, const tp_net_post *posts, int count) {
+static int suits(const tp_net *net, const tp_dnn_problem *p, const tp_net_post *posts, int count) {
     const int64_t *weight = p->arrays[1].shape;
     if (p->spatial != 2 || p->groups != 1 || count > TP_WINO_POSTS || weight[2] != weight[3]) return 0;
     if (weight[2] != 3 && weight[2] != 5) return 0;
@@ -38,7 +36,8 @@ static int suits(const tp_dnn_problem *p, const tp_net_post *posts, int count) {
         if (p->stride[i] != 1 || p->dilation[i] != 1 || weight[i] % TP_WINO_BLOCK) return 0;
     for (int i = 0; i < count; i++)
         if (posts[i].kind != TP_NET_ADD && posts[i].kind != TP_NET_RELU && posts[i].kind != TP_NET_CLIP) return 0;
-    return is_worth_it(p);
+    const tp_wino problem = problem_of(net, p);
+    return TP_CHOOSE(tp_wino_table, net->level)->pays(&problem, 0);
 }
 
 static dnnl_status_t tagged(dnnl_memory_desc_t *made, const tp_dnn_array *array, dnnl_format_tag_t tag) {
@@ -55,26 +54,22 @@ static float *copied(const void *data, size_t count) {
 static struct tp_net_winograd *new_winograd(const tp_net *net, const tp_dnn_problem *p, const void *weight,
                                             const void *bias, const tp_net_post *posts, int count) {
     const tp_wino_kernels *kernels = TP_CHOOSE(tp_wino_table, net->level);
-    const int64_t *source = p->arrays[0].shape, *target = p->arrays[2].shape;
     struct tp_net_winograd *made = calloc(1, sizeof *made);
     if (!made) return NULL;
-    made->problem = (tp_wino){
-        .images = source[0], .channels = source[1], .height = source[2], .width = source[3], .filters = target[1],
-        .out_height = target[2], .out_width = target[3], .top = p->before[0], .left = p->before[1],
-        .image_step = source[1] * source[2] * source[3], .kernel = (int)p->arrays[1].shape[2], .posts = count,
-        .threads = net->threads};
+    made->problem = problem_of(net, p);
+    made->problem.posts = count;
     for (int i = 0; i < count; i++) {
         const int clips = posts[i].kind == TP_NET_CLIP;
         made->problem.post[i] = (tp_wino_post){
             posts[i].kind == TP_NET_ADD, clips ? posts[i].alpha : 0, clips ? posts[i].beta : INFINITY};
     }
     made->weight = aligned_alloc(64, ALIGNED((size_t)kernels->weights(&made->problem) * sizeof(float)));
-    made->bias = bias ? copied(bias, (size_t)target[1]) : NULL;
+    made->bias = bias ? copied(bias, (size_t)made->problem.filters) : NULL;
     if (!made->weight || (bias && !made->bias)) {
         tp_net_winograd_free(made);
         return NULL;
     }
-    kernels->pack(&made->problem, weight, made->weight);
+    kernels->pack(&made->problem, weight, 0, made->weight);
     return made;
 }
 
@@ -237,7 +232,7 @@ done:
 int tp_net_convolution(tp_net *net, const tp_dnn_problem *p, int source, const void *weight, const void *bias,
                        const tp_net_post *posts, int count) {
     if (count > TP_NET_POSTS) return -1;
-    if (suits(p, posts, count)) return add_winograd(net, p, source, weight, bias, posts, count);
+    if (suits(net, p, posts, count)) return add_winograd(net, p, source, weight, bias, posts, count);
     const int made = add_direct(net, p, source, weight, bias, posts, count);
     if (made >= 0 || p->spatial != 2) return made;
     /* What is added may lie otherwise than the kernel can read it, such as what the caller gave. */

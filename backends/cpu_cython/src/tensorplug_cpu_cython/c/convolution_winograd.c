@@ -1,37 +1,8 @@
-/* A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015: results of a tile are
-   At [(G g Gt) * (Bt d B)] A, for all channels at once 36 products of matrices. The points are 0, ±3/4, ±3/2 and
-   infinity: their powers are exact in float32, and they lose about a fifth of what 0, ±1, ±2 lose (B. Barabasz and
-   others, "Error Analysis and Improving the Accuracy of Winograd Convolution for DNNs", 2018). */
-#include "convolution_winograd.h"
-
-#include <string.h>
-
-#include "parallel.h"
-#include "vectors.h"
-
-enum {
-    SIDE = 6, PLACES = SIDE * SIDE, LANES = VECTOR / sizeof(float), BLOCK = TP_WINO_BLOCK,
-    ROWS = 6, COLUMNS = VECTOR == 64 ? 4 : 2, /* of the product that is in registers, columns in vectors */
-    TILES = 48,                               /* at once: what they take stays in the second cache */
-    GAP = 16                                  /* between rows, lest they fall on the same lines of the cache */
-};
-
-#define A 0.75f
-#define B 1.5f
-#define A2 (A * A)
-#define B2 (B * B)
-
-#define INLINE static inline __attribute__((always_inline))
+#include "convolution_winograd_tiles.h"
 
 typedef int32_t mask __attribute__((vector_size(VECTOR)));
 
 /* --- shapes ------------------------------------------------------------------------------------------------ */
-
-static int made(const tp_wino *w) { return SIDE + 1 - w->kernel; }
-
-static ptrdiff_t tiles_down(const tp_wino *w) { return (w->out_height + made(w) - 1) / made(w); }
-
-static ptrdiff_t tiles_across(const tp_wino *w) { return (w->out_width + made(w) - 1) / made(w); }
 
 static ptrdiff_t tiles_at_once(const tp_wino *w) {
     const ptrdiff_t all = w->images * tiles_down(w) * tiles_across(w), turn = TILES * (ptrdiff_t)w->threads;
@@ -39,15 +10,25 @@ static ptrdiff_t tiles_at_once(const tp_wino *w) {
     return (all + runs - 1) / runs;
 }
 
-/* The floats that one of the 36 matrices takes. */
-static ptrdiff_t matrix(ptrdiff_t tiles, ptrdiff_t channels) { return tiles * (channels + GAP) + GAP; }
-
 static ptrdiff_t workspace(const tp_wino *w) {
     const ptrdiff_t tiles = tiles_at_once(w);
     return PLACES * (matrix(tiles, w->channels) + matrix(tiles, w->filters));
 }
 
-static ptrdiff_t weights(const tp_wino *w) { return PLACES * w->channels * w->filters; }
+/* The floats that one of the 36 matrices of weights takes. */
+static ptrdiff_t weight_matrix(const tp_wino *w) { return w->channels * w->filters + GAP; }
+
+static ptrdiff_t weights(const tp_wino *w) { return PLACES * weight_matrix(w); }
+
+/* Besides products, the transforms of tiles count, and weights four times as large, which come from memory, and go there
+   if they are packed in each call. In products, as measured. */
+static int pays(const tp_wino *w, int each_call) {
+    const double channels = (double)w->channels, filters = (double)w->filters, window = w->kernel * w->kernel;
+    const double tiles = (double)(w->images * tiles_down(w) * tiles_across(w));
+    const double direct = (double)(w->images * w->out_height * w->out_width) * window * channels * filters;
+    const double packed = (12 + (each_call ? 1.4 * window : 0)) * channels * filters;
+    return PLACES * (tiles * (1.15 * channels * filters + 20 * channels + 8 * filters) + packed) < 0.8 * direct;
+}
 
 /* How many vectors wide a panel of weights is. */
 static int panel(const tp_wino *w) {
@@ -58,54 +39,65 @@ static int panel(const tp_wino *w) {
 
 /* --- weights ----------------------------------------------------------------------------------------------- */
 
-static void pack(const tp_wino *w, const float *weight, float *packed) {
-    static const double points[SIDE - 1] = {0, A, -A, B, -B};
-    const int r = w->kernel, wide = panel(w) * LANES;
-    double g[SIDE][5];
-    for (int i = 0; i < SIDE - 1; i++) {
-        double scale = 1, power = 1;
-        for (int j = 0; j < SIDE - 1; j++)
-            if (j != i) scale *= points[i] - points[j];
-        for (int j = 0; j < r; j++, power *= points[i]) g[i][j] = power / scale;
+INLINE void weights_towards_products(const float_vector g[5], float_vector u[SIDE], int kernel) {
+    float_vector one_a = g[1], one_b = g[1], two_a = g[2], two_b = g[2];
+    if (kernel == 5) {
+        one_a += A2 * g[3];
+        one_b += B2 * g[3];
+        two_a += A2 * g[4];
+        two_b += B2 * g[4];
     }
-    for (int j = 0; j < r; j++) g[SIDE - 1][j] = j == r - 1;
-    for (ptrdiff_t at = 0; at < w->channels * w->filters; at++) { /* in the order in which they are written */
-        const ptrdiff_t c = at / wide % w->channels, k = at / wide / w->channels * wide + at % wide;
-        const float *filter = weight + (k * w->channels + c) * r * r;
-        double half[SIDE][5];
-        for (int i = 0; i < SIDE; i++)
-            for (int x = 0; x < r; x++) {
-                half[i][x] = 0;
-                for (int y = 0; y < r; y++) half[i][x] += g[i][y] * (double)filter[y * r + x];
-            }
-        for (int i = 0; i < SIDE; i++)
-            for (int j = 0; j < SIDE; j++) {
-                double sum = 0;
-                for (int x = 0; x < r; x++) sum += half[i][x] * g[j][x];
-                packed[(i * SIDE + j) * w->channels * w->filters + at] = (float)sum;
-            }
+    const float_vector even_a = (g[0] + A2 * two_a) * SCALE_A, odd_a = A * SCALE_A * one_a;
+    const float_vector even_b = (g[0] + B2 * two_b) * SCALE_B, odd_b = B * SCALE_B * one_b;
+    u[0] = g[0] * (1 / (A2 * B2));
+    u[1] = even_a + odd_a;
+    u[2] = even_a - odd_a;
+    u[3] = even_b + odd_b;
+    u[4] = even_b - odd_b;
+    u[5] = g[kernel - 1];
+}
+
+/* Take a channel's weights of as many filters as a vector has lanes to their places in 36 matrices. */
+INLINE void take_weights(const float *weight, ptrdiff_t filter_step, int flipped, float *to, ptrdiff_t size,
+                         int kernel) {
+    const int last = kernel * kernel - 1;
+    float lanes[25 * LANES];
+    for (int lane = 0; lane < LANES; lane++)
+        for (int i = 0; i <= last; i++) lanes[i * LANES + lane] = weight[lane * filter_step + (flipped ? last - i : i)];
+    float_vector half[SIDE][5];
+    for (int x = 0; x < kernel; x++) {
+        float_vector g[5], u[SIDE];
+        for (int y = 0; y < kernel; y++) g[y] = load(lanes + (y * kernel + x) * LANES);
+        weights_towards_products(g, u, kernel);
+        for (int y = 0; y < SIDE; y++) half[y][x] = u[y];
+    }
+    for (int y = 0; y < SIDE; y++) {
+        float_vector u[SIDE];
+        weights_towards_products(half[y], u, kernel);
+        for (int x = 0; x < SIDE; x++) store(to + (y * SIDE + x) * size, u[x]);
     }
 }
 
-/* --- tiles ------------------------------------------------------------------------------------------------- */
+static void pack(const tp_wino *w, const float *weight, int adjoint, float *packed) {
+    const ptrdiff_t wide = panel(w) * LANES, size = weight_matrix(w), window = w->kernel * w->kernel;
+    const ptrdiff_t filter_step = adjoint ? window : w->channels * window;
+    const ptrdiff_t channel_step = adjoint ? w->filters * window : window;
+    TP_PARALLEL(w->filters / wide * w->channels, w->threads, begin, end, {
+        for (ptrdiff_t at = begin; at < end; at++) { /* in the order in which they are written */
+            const float *first = weight + at / w->channels * wide * filter_step + at % w->channels * channel_step;
+            for (ptrdiff_t k = 0; k < wide; k += LANES) {
+                float *to = packed + at * wide + k;
+                if (w->kernel == 3) take_weights(first + k * filter_step, filter_step, adjoint, to, size, 3);
+                else take_weights(first + k * filter_step, filter_step, adjoint, to, size, 5);
+            }
+        }
+    });
+}
 
-INLINE float_vector load(const float *x) { return *(const float_vector *)x; }
-
-INLINE void store(float *x, float_vector v) { *(float_vector *)x = v; }
+/* --- results ----------------------------------------------------------------------------------------------- */
 
 INLINE float_vector chosen(mask which, float_vector one, float_vector other) {
     return (float_vector)((which & (mask)one) | (~which & (mask)other));
-}
-
-INLINE void towards_products(const float_vector d[SIDE], float_vector v[SIDE]) {
-    const float_vector even_a = d[4] - B2 * d[2], odd_a = d[3] - B2 * d[1];
-    const float_vector even_b = d[4] - A2 * d[2], odd_b = d[3] - A2 * d[1];
-    v[0] = d[4] - (A2 + B2) * d[2] + A2 * B2 * d[0];
-    v[1] = even_a + A * odd_a;
-    v[2] = even_a - A * odd_a;
-    v[3] = even_b + B * odd_b;
-    v[4] = even_b - B * odd_b;
-    v[5] = d[5] - (A2 + B2) * d[3] + A2 * B2 * d[1];
 }
 
 INLINE void from_products(const float_vector m[SIDE], float_vector y[4], int made) {
@@ -120,46 +112,9 @@ INLINE void from_products(const float_vector m[SIDE], float_vector y[4], int mad
     }
 }
 
-/* Take one block of channels of a tile to its places in 36 matrices. */
-INLINE void take(const float *tile, ptrdiff_t down, ptrdiff_t across, float *to, ptrdiff_t size) {
-    for (int lane = 0; lane < BLOCK; lane += LANES) {
-        float_vector half[SIDE][SIDE];
-        for (int x = 0; x < SIDE; x++) {
-            float_vector d[SIDE], v[SIDE];
-            for (int y = 0; y < SIDE; y++) d[y] = load(tile + y * down + x * across + lane);
-            towards_products(d, v);
-            for (int y = 0; y < SIDE; y++) half[y][x] = v[y];
-        }
-        for (int y = 0; y < SIDE; y++) {
-            float_vector v[SIDE];
-            towards_products(half[y], v);
-            for (int x = 0; x < SIDE; x++) store(to + (y * SIDE + x) * size + lane, v[x]);
-        }
-    }
-}
-
-static void take_tile(const tp_wino *w, const float *image, ptrdiff_t y, ptrdiff_t x, float *to, ptrdiff_t size) {
-    const ptrdiff_t across = w->pixel_step, down = w->width * across;
-    const int inside = y >= 0 && x >= 0 && y + SIDE <= w->height && x + SIDE <= w->width;
-    for (ptrdiff_t c = 0; c < w->channels; c += BLOCK) {
-        const float *block = image + c / BLOCK * w->block_step;
-        if (inside) {
-            take(block + y * down + x * across, down, across, to + c, size);
-            continue;
-        }
-        float padded[PLACES * BLOCK] = {0};
-        for (ptrdiff_t i = 0; i < SIDE; i++)
-            for (ptrdiff_t j = 0; j < SIDE; j++)
-                if (y + i >= 0 && y + i < w->height && x + j >= 0 && x + j < w->width)
-                    memcpy(padded + (i * SIDE + j) * BLOCK, block + (y + i) * down + (x + j) * across,
-                           BLOCK * sizeof(float));
-        take(padded, SIDE * BLOCK, BLOCK, to + c, size);
-    }
-}
-
 INLINE void give(const tp_wino *w, const float *from, ptrdiff_t size, ptrdiff_t filter, const float *bias,
                  const float *const *others, float *target, ptrdiff_t place, ptrdiff_t high, ptrdiff_t wide,
-                 int made) {
+                 int made, float_vector *zeros) {
     float_vector half[4][SIDE];
     for (int x = 0; x < SIDE; x++) {
         float_vector m[SIDE], y[4];
@@ -174,6 +129,7 @@ INLINE void give(const tp_wino *w, const float *from, ptrdiff_t size, ptrdiff_t 
         for (ptrdiff_t j = 0; j < wide; j++) {
             const ptrdiff_t at = place + (i * w->out_width + j) * w->filters + filter;
             float_vector v = y[j] + start;
+            *zeros += v * 0; /* what is no number, or infinite, makes it NaN */
             for (int k = 0; k < w->posts; k++) {
                 const tp_wino_post *p = &w->post[k];
                 if (p->adds) {
@@ -190,41 +146,6 @@ INLINE void give(const tp_wino *w, const float *from, ptrdiff_t size, ptrdiff_t 
 
 /* --- products ---------------------------------------------------------------------------------------------- */
 
-INLINE void multiply(int rows, int columns, const float *v, ptrdiff_t row, const float *u, ptrdiff_t channels,
-                     float *m, ptrdiff_t out_row) {
-    float_vector sums[ROWS][COLUMNS] = {{{0}}};
-    for (ptrdiff_t c = 0; c < channels; c++) {
-        float_vector right[COLUMNS];
-#pragma GCC unroll 4
-        for (int j = 0; j < columns; j++) right[j] = load(u + (c * columns + j) * LANES);
-#pragma GCC unroll 6
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-            for (int j = 0; j < columns; j++) sums[i][j] += v[i * row + c] * right[j];
-    }
-#pragma GCC unroll 6
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < columns; j++) store(m + i * out_row + j * LANES, sums[i][j]);
-}
-
-#define CASE(rows, columns) \
-    case (rows) * 8 + (columns): multiply(rows, columns, v, row, u, channels, m, out_row); break;
-#define CASES(columns) \
-    CASE(1, columns) CASE(2, columns) CASE(3, columns) CASE(4, columns) CASE(5, columns) CASE(6, columns)
-
-static void multiply_some(ptrdiff_t rows, int columns, const float *v, ptrdiff_t row, const float *u,
-                          ptrdiff_t channels, float *m, ptrdiff_t out_row) {
-    switch (rows * 8 + columns) {
-        CASES(1)
-        CASES(2)
-#ifdef __AVX512F__
-        CASES(3)
-        CASES(4)
-#endif
-    }
-}
-
 /* Tiles are shared out evenly: of 49 four times six and five times five are multiplied at once. */
 static void multiply_all(const tp_wino *w, const float *v, const float *u, float *m, ptrdiff_t tiles) {
     const int columns = panel(w);
@@ -232,27 +153,31 @@ static void multiply_all(const tp_wino *w, const float *v, const float *u, float
     for (ptrdiff_t k = 0; k < w->filters; k += wide) {
         for (ptrdiff_t g = 0; g < groups; g++) {
             const ptrdiff_t begin = tiles * g / groups, end = tiles * (g + 1) / groups;
-            multiply_some(end - begin, columns, v + begin * (w->channels + GAP), w->channels + GAP,
-                          u + k * w->channels, w->channels, m + begin * (w->filters + GAP) + k, w->filters + GAP);
+            const float *left = v + begin * (w->channels + GAP), *right = u + k * w->channels;
+            float *to = m + begin * (w->filters + GAP) + k;
+            switch ((end - begin) * 8 + columns) {
+                PRODUCTS(w->channels, left, w->channels + GAP, 1, right, wide, to, w->filters + GAP, 0)
+            }
         }
     }
 }
 
 /* --- all --------------------------------------------------------------------------------------------------- */
 
-static void some_tiles(const tp_wino *w, const float *source, const float *packed, const float *bias,
+static int some_tiles(const tp_wino *w, const float *source, const float *packed, const float *bias,
                        const float *const *others, float *target, float *space, ptrdiff_t first, ptrdiff_t last) {
     const ptrdiff_t down = tiles_down(w), across = tiles_across(w), tiles = last - first;
     const ptrdiff_t size_v = matrix(tiles, w->channels), size_m = matrix(tiles, w->filters);
     const int side = made(w);
     float *v = space, *m = space + PLACES * size_v;
+    float_vector zeros = {0};
     for (ptrdiff_t t = first; t < last; t++) {
         const ptrdiff_t y = t / across % down * side, x = t % across * side;
         take_tile(w, source + t / across / down * w->image_step, y - w->top, x - w->left,
                   v + (t - first) * (w->channels + GAP), size_v);
     }
     for (int place = 0; place < PLACES; place++)
-        multiply_all(w, v + place * size_v, packed + place * w->channels * w->filters, m + place * size_m, tiles);
+        multiply_all(w, v + place * size_v, packed + place * weight_matrix(w), m + place * size_m, tiles);
     for (ptrdiff_t t = first; t < last; t++) {
         const ptrdiff_t n = t / across / down, y = t / across % down * side, x = t % across * side;
         const ptrdiff_t high = w->out_height - y < side ? w->out_height - y : side;
@@ -260,16 +185,20 @@ static void some_tiles(const tp_wino *w, const float *source, const float *packe
         const ptrdiff_t place = ((n * w->out_height + y) * w->out_width + x) * w->filters;
         const float *from = m + (t - first) * (w->filters + GAP);
         for (ptrdiff_t k = 0; k < w->filters; k += LANES) {
-            if (side == 4) give(w, from, size_m, k, bias, others, target, place, high, wide, 4);
-            else give(w, from, size_m, k, bias, others, target, place, high, wide, 2);
+            if (side == 4) give(w, from, size_m, k, bias, others, target, place, high, wide, 4, &zeros);
+            else give(w, from, size_m, k, bias, others, target, place, high, wide, 2, &zeros);
         }
     }
+    int finite = 1;
+    for (int i = 0; i < LANES; i++) finite &= zeros[i] == 0;
+    return finite;
 }
 
-static void run(const tp_wino *w, const float *source, const float *packed, const float *bias,
-                const float *const *others, float *target, float *space) {
+static int run(const tp_wino *w, const float *source, const float *packed, const float *bias,
+               const float *const *others, float *target, float *space) {
     const ptrdiff_t all = w->images * tiles_down(w) * tiles_across(w), at_once = tiles_at_once(w);
     const ptrdiff_t each = workspace(w);
+    int finite = 1;
     TP_PARALLEL((all + at_once - 1) / at_once, w->threads, begin, end, {
 #ifdef _OPENMP
         float *mine = space + each * (w->threads > 1 ? omp_get_thread_num() : 0);
@@ -279,9 +208,11 @@ static void run(const tp_wino *w, const float *source, const float *packed, cons
 #endif
         for (ptrdiff_t i = begin; i < end; i++) {
             const ptrdiff_t last = (i + 1) * at_once < all ? (i + 1) * at_once : all;
-            some_tiles(w, source, packed, bias, others, target, mine, i * at_once, last);
+            if (!some_tiles(w, source, packed, bias, others, target, mine, i * at_once, last))
+                __atomic_store_n(&finite, 0, __ATOMIC_RELAXED);
         }
     });
+    return finite;
 }
 
-const tp_wino_kernels LEVEL(tp_wino_table) = {weights, workspace, pack, run};
+const tp_wino_kernels LEVEL(tp_wino_table) = {pays, weights, workspace, pack, run};

@@ -1,5 +1,5 @@
-/* Convolutions of 3×3 and 5×5 with constant weights by Winograd's way, in a quarter of the products: 4×4 (3×3) or 2×2
-   (5×5) results of tiles of 6×6 at a time. */
+/* Convolutions of 3×3 and 5×5 by Winograd's way, in a quarter of the products: 4×4 (3×3) or 2×2 (5×5) results of tiles
+   of 6×6 at a time. */
 #ifndef TENSORPLUG_CONVOLUTION_WINOGRAD_H
 #define TENSORPLUG_CONVOLUTION_WINOGRAD_H
 
@@ -22,16 +22,29 @@ typedef struct {
     tp_wino_post post[TP_WINO_POSTS];
 } tp_wino;
 
-/* weights, workspace: how many floats the packed weights take, and a run by each thread. pack: from (filters, channels,
-   kernel, kernel). others: by post, the arrays to add. */
+/* pays: whether it takes clearly less than sums of products as they stand, with weights that are packed once, or in each
+   call. weights, workspace: how many floats the packed weights take, and a run by each thread. pack: from (filters,
+   channels, kernel, kernel), or, for the adjoint, from (channels, filters, kernel, kernel) turned by 180 degrees.
+   others: by post, the arrays to add. run returns whether all sums are finite. */
 typedef struct {
+    int (*pays)(const tp_wino *, int each_call);
     ptrdiff_t (*weights)(const tp_wino *);
     ptrdiff_t (*workspace)(const tp_wino *);
-    void (*pack)(const tp_wino *, const float *weight, float *packed);
-    void (*run)(const tp_wino *, const float *source, const float *packed, const float *bias,
-                const float *const *others, float *target, float *workspace);
+    void (*pack)(const tp_wino *, const float *weight, int adjoint, float *packed);
+    int (*run)(const tp_wino *, const float *source, const float *packed, const float *bias,
+               const float *const *others, float *target, float *workspace);
 } tp_wino_kernels;
 
 TP_DECLARE(const tp_wino_kernels, tp_wino_table);
+
+/* The gradient of the weight, (filters, channels, kernel, kernel), from that of the result, which lies channels last. The
+   workspace is all threads'. */
+typedef struct {
+    int (*pays)(const tp_wino *);
+    ptrdiff_t (*workspace)(const tp_wino *);
+    int (*run)(const tp_wino *, const float *source, const float *gradient, float *weight, float *workspace);
+} tp_wino_weight_kernels;
+
+TP_DECLARE(const tp_wino_weight_kernels, tp_wino_weight_table);
 
 #endif
