@@ -21,7 +21,7 @@ from typing import Any
 from tensorplug.core.device.dtypes import finfo
 from tensorplug.core.dispatch.layers import note_hidden
 from tensorplug.core.ops.creation.creation_like import zeros_like
-from tensorplug.core.ops.linalg.functions import matrix_exp, permutation_sign
+from tensorplug.core.ops.linalg.functions import linalg_cross, matrix_exp, permutation_sign
 from tensorplug.core.ops.linalg.lu import (
     linalg_lu_factor_ex,
     permutation_matrix,
@@ -40,6 +40,7 @@ from ..engine.derivatives import derivative, not_differentiable
 from ..forward.tangents import tangent
 from ..vmap.vmap_rules import shared_rule
 from .reductions import unsqueezed
+from .shape import fitted
 
 
 def halve_diagonal(X: Any) -> Any:
@@ -377,6 +378,15 @@ def _solve(g_result: Any, A: Any, result: Any, needs_A: bool) -> list[Any]:
 DERIVATIVES = [
     derivative("linalg_vector_norm", x=_vector_norm),
     derivative("linalg_cholesky_ex", A=_cholesky),
+    derivative(
+        "linalg_cross",
+        input=lambda g, other, dim, input_shape, input_dtype: fitted(
+            linalg_cross(conjugate(other), g, dim=dim), input_shape, input_dtype
+        ),
+        other=lambda g, input, dim, other_shape, other_dtype: fitted(
+            linalg_cross(g, conjugate(input), dim=dim), other_shape, other_dtype
+        ),
+    ),
     derivative("linalg_qr", A=_qr),
     derivative("linalg_lu_factor_ex", A=_lu),
     derivative("lu_unpack", LU_data=_unpacked),

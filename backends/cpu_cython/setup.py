@@ -61,6 +61,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "special": ([], ["special_functions.c"]),
     "strided": ([], []),
     "linalg_lapack": ([], []),
+    "linalg_cross": ([], []),
     "linalg_tall": ([], ["linalg_tall.c"]),
     "linalg_exponential": ([], ["linalg_exponential.c"]),
     "linalg_factors": ([], []),

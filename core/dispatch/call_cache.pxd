@@ -16,6 +16,7 @@ cdef class CachedCall:
     cdef public object function, shape
     cdef public CachedCall following
 
+    @cython.locals(values=list, number=Py_ssize_t, slot=Py_ssize_t)
     cpdef list fill(self, tuple args)
 
 

@@ -78,7 +78,7 @@ class CachedCall:
             None if isinstance(value, TensorBase) else kept(value) for value in spec.values
         ]
         self.raw = self.template
-        if op.pointwise:  # numbers become arrays
+        if op.pointwise and spec.outputs:  # numbers become arrays
             self.raw = [
                 spec.key.scalar(value) if slot not in slots else None
                 for slot, value in enumerate(self.template)
@@ -106,8 +106,8 @@ class CachedCall:
     def fill(self, args: tuple[Any, ...]) -> list[Any]:
         """Return the kernel's arguments with the tensors of a call."""
         values = self.template.copy()
-        for slot, index in zip(self.slots, self.arg_indices, strict=True):
-            values[slot] = args[index]
+        for number, slot in enumerate(self.slots):
+            values[slot] = args[self.arg_indices[number]]
         return values
 
 

@@ -19,6 +19,9 @@ from ..tensor.base cimport TensorBase, new_tensor
 cdef DispatchState dispatch_state
 cdef object ABSENT
 
+@cython.locals(cache=CallCache)
+cdef _with_options(Op op, tuple args, dict options)
+
 
 @cython.locals(
     key=tuple, cached=CachedCall, tensor=TensorBase, result=DispatchKey, state=int, position=Py_ssize_t, output=TensorBase, spec=Spec,

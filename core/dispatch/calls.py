@@ -149,6 +149,20 @@ def _by_name(op: Op, given: dict[str, Any], options: dict[str, Any]) -> dict[str
     return named
 
 
+def _with_options(op: Op, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Call a pointwise op with arguments that are given by name, by the call cache if it can be."""
+    cache = op.promotions
+    if cache is None or "out" in options or dispatch_state.layers_active:
+        return general(op, args, options)
+    try:
+        return call_primitive(op, cache, args, options)
+    except Exception as error:
+        made = rescued(op, args, options, error)
+        if made is None:
+            raise
+        return made[0]
+
+
 def _build_call(op: Op) -> Callable[..., Any]:
     """Return the callable of an op, of the arity that suits it."""
     if op.pointwise and op.arity == 1:
@@ -192,7 +206,7 @@ def _build_call(op: Op) -> Callable[..., Any]:
                     factor = factor_of(op, input, other, options)
                     if factor is not None:
                         return op.scaled.call(input, other, factor)
-                return general(op, (input, other), options)
+                return _with_options(op, (input, other), options)
             return binary(input, other, op)
 
         return call_binary

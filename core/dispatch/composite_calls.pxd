@@ -3,7 +3,7 @@ cimport cython
 from .arguments cimport plain_arguments, reads_tensor
 from .state cimport DispatchState
 from .execution cimport call_kernel, execute, kernel_of, note_together, overlaps, run_cached, unwrap
-from .keys cimport DispatchKey
+from .keys cimport DispatchKey, made_key
 from .call_cache cimport CachedCall, CallCache, store_call, spec_of_values, cache_call, cache_delegation
 from .call_keys cimport all_given, call_key, ambiguous
 from .op cimport Op, Spec, first_tensor
@@ -44,8 +44,6 @@ cpdef run_overridden(Op op, tuple args, dict kwargs)
 
 @cython.locals(key=DispatchKey, tracked=bint, served=bint, first=TensorBase)
 cdef _run_canonical(Op op, object values, tuple args, dict kwargs)
-
-cpdef object made_key(tuple values)
 
 cdef _record(Op op, tuple values, tuple outputs)
 

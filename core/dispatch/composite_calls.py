@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..device.device import Device
-from ..device.dtypes import FLOATING, DType
+from ..device.dtypes import FLOATING
 from ..device.meta import lay_out
 from ..tensor.base import TRACKED, TensorBase, bump_version, unset_tensor, wrap
 from . import contracts
@@ -29,7 +28,7 @@ from .execution import (
     run_cached,
     unwrap,
 )
-from .keys import DispatchKey, dispatch_key
+from .keys import DispatchKey, made_key
 from .op import Delegated, Op, Spec, first_tensor
 from .released_views import executed, released
 from .replay import replayed
@@ -420,18 +419,6 @@ def _run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str,
             results = _decomposed(op, values, args, kwargs)
     _record(op, values, tuple(results) if isinstance(results, tuple) else (results,))
     return results
-
-
-def made_key(values: tuple[Any, ...]) -> Any:
-    """Return the key of what a call without tensors makes, if both its dtype and its device are told."""
-    dtype: Any = None
-    device: Any = None
-    for value in values:
-        if isinstance(value, DType):
-            dtype = value
-        elif isinstance(value, Device):
-            device = value
-    return None if dtype is None or device is None else dispatch_key(device, dtype)
 
 
 def _record(op: Op, values: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:

@@ -17,3 +17,5 @@ cdef class DispatchKey:
 cpdef DispatchKey dispatch_key(object device, object dtype)
 
 cpdef object default_device()
+
+cpdef object made_key(tuple values)

@@ -257,6 +257,18 @@ def default_key(dtype: DType) -> DispatchKey:
     return dispatch_key(default_device(), dtype)
 
 
+def made_key(values: tuple[Any, ...]) -> Any:
+    """Return the key of what a call without tensors makes, if both its dtype and its device are told."""
+    dtype: Any = None
+    device: Any = None
+    for value in values:
+        if isinstance(value, DType):
+            dtype = value
+        elif isinstance(value, Device):
+            device = value
+    return None if dtype is None or device is None else dispatch_key(device, dtype)
+
+
 def default_device() -> Device:
     """Return the device on which tensors are made where none is named."""
     return default.device

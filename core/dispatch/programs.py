@@ -16,7 +16,7 @@ from ..device.dtypes import FLOATING, DType
 from ..device.meta import results
 from ..tensor.base import TensorBase, new_tensor
 from . import execution, layers, op_registry
-from .keys import DispatchKey, dispatch_key
+from .keys import DispatchKey, dispatch_key, made_key
 from .layers import Layer
 from .op import Delegated, Op
 from .state import dispatch_state
@@ -201,9 +201,13 @@ class Tracer(Layer):
             return True
         values = (*args, *kwargs.values())
         first = op_registry.first_tensor(values)
+        if first is None:  # what is made of numbers, of a dtype and on a device that are told
+            made = made_key(values) if op.overridden else None
+            return made is not None and dispatch_state.native_kernel(
+                op, dispatch_key(self.device, made.dtype)
+            )
         return (
             op.overridden
-            and first is not None
             and dispatch_state.native_kernel(op, dispatch_key(self.device, first._key.dtype))
             and (op.mixed or _of_one_dtype(values, first._key.dtype))
         )
@@ -215,10 +219,12 @@ class Tracer(Layer):
         with layers.isolated(), layers.gradient_off():
             output = op.decompose(values)
         first = op_registry.first_tensor(values)
-        assert first is not None
+        told = made_key(values) if first is None else first._key
+        if first is None:
+            values = tuple([self.device if value is META else value for value in values])
         outputs = list(output) if isinstance(output, tuple) else [output]
         fresh = [new_tensor(t._array, t._key, t._shape) for t in outputs]
-        self._note(op, dispatch_key(self.device, first._key.dtype), values, fresh)
+        self._note(op, dispatch_key(self.device, told.dtype), values, fresh)
         self._record(op, values, fresh)
         if not isinstance(output, tuple):
             return fresh[0]
@@ -308,7 +314,7 @@ class Tracer(Layer):
             return self.place_of(value)
         if isinstance(value, (list, tuple)) and any(isinstance(v, TensorBase) for v in value):
             return [self._place(item, key, numbers) for item in value]
-        if isinstance(value, Device):
+        if isinstance(value, Device) and value is not self.device:
             raise Untraceable("a device")
         told = (type(value), repr(value))
         if numbers and isinstance(value, NUMBERS):

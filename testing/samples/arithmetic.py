@@ -240,6 +240,7 @@ _STEPS_ABSOLUTE = {"float16": 5e-2, "bfloat16": 5e-1, "float32": 2e-5, "complex6
 
 
 RECORDS = [
+    stepwise("trunc_divide", tensors_of(2, low=-9, high=9), lambda a, b: np.trunc(a / b)),
     stepwise("add_scaled", tensors_of(2, -0.75), lambda a, b, alpha: a + alpha * b),
     OpRecord("float_power", _float_power_samples, _float_power, torch="float_power"),
     OpRecord("abs", unary(), np.abs, dtypes=NUMBERS, errors=refuses(bool_)),

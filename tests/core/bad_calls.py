@@ -143,6 +143,6 @@ INSIDE = frozenset(
     (
         "add_scaled", "arange_new", "as_strided_copy", "basic_index", "cast", "clone_strided",
         "convolution", "copy", "eye_new", "fft_c2c", "fft_c2r", "fft_r2c", "fill_new", "full_new",
-        "index", "index_put", "linspace_new", "new_tensor", "place", "repeat",
+        "index", "index_put", "linspace_new", "new_tensor", "place", "repeat", "trunc_divide",
     )
 )  # fmt: skip

@@ -52,6 +52,35 @@ def pair(values: Any, dtype: str) -> tuple[Any, Any]:
     )
 
 
+@pytest.mark.parametrize("mode", ["trunc", "floor"])
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float16", "bfloat16", "float32", "float64"])
+def test_rounded_quotients(dtype: str, mode: str) -> None:
+    """Of tensors and numbers, calls alike one after the other, the last of which is served from a cache."""
+    is_float = dtype not in ("uint8", "int64")
+    values = [*SPECIAL, 7.0, -7.0] if is_float else [1, 2, 7, 100]
+    dividends, divisors = [[a] for a in values], values
+    for number in (None, 3, 2) if not is_float else (None, 3, 0.1, 7e4):
+        for turn in range(3):
+            values = [
+                [a[0] if not turn else a[0] / 2 if is_float else a[0] // 2] for a in dividends
+            ]
+            (x, y), (z, w) = pair(values, dtype), pair(divisors, dtype)
+            ours = tp.div(x, z if number is None else number, rounding_mode=mode)
+            theirs = torch.div(y, w if number is None else number, rounding_mode=mode)
+            same(ours, theirs)
+
+
+@pytest.mark.parametrize("shapes", [((5,), (5,)), ((3, 1), (4,)), ((), (2, 3)), ((2, 3), ())])
+def test_slopes_of_rounded_quotients(shapes: Any) -> None:
+    a, b = [tp.rand(shape).mul(4).add(1).requires_grad_() for shape in shapes]
+    for mode in ("trunc", "floor"):
+        quotient = tp.div(a, b, rounding_mode=mode)
+        assert quotient.requires_grad
+        for gradient, leaf in zip(tp.autograd.grad(quotient.sum(), (a, b)), (a, b), strict=True):
+            assert gradient.shape == leaf.shape
+            assert not gradient.any()
+
+
 BINARY = [
     "add", "sub", "mul", "div", "floor_divide", "remainder", "fmod", "pow", "maximum", "minimum",
     "fmax", "fmin", "atan2", "copysign", "hypot", "logaddexp", "logaddexp2", "xlogy", "heaviside",

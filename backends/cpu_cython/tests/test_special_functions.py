@@ -33,6 +33,26 @@ def points(low: float, high: float) -> Any:
     return np.random.default_rng(0).uniform(low, high, 50_000).astype(np.float32)
 
 
+@pytest.mark.parametrize("name", ["zeta", "gammainc", "gammaincc"])
+@pytest.mark.parametrize("count", [1, 15, 17, 128, 300])
+def test_corners_among_others(name: str, count: int) -> None:
+    """Pairs of every kind in one block, those that are NaN, infinite and by a formula, in every layout."""
+    corners = np.array(
+        [np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, -1.5, 0.5, 1.0, 2.0, 2.5, 3.0, 200.0]
+    )
+    first, second = np.random.default_rng(count).choice(corners, (2, count)).astype(np.float32)
+    for a, b in (
+        (first, second),
+        (first[::-2], second[::-2]),
+        (first, second[:1]),
+        (first[:1], second),
+    ):
+        with np.errstate(all="ignore"):
+            expected = getattr(special, name)(a.astype(np.float64), b.astype(np.float64))
+            expected = expected.astype(np.float32)
+        np.testing.assert_allclose(Function(name).of_two(a, b), expected, 2 * UNIT, 1e-45)
+
+
 @pytest.mark.parametrize("name", ["j0", "j1", "y0", "y1"])
 def test_bessel_functions(name: str) -> None:
     small, large = points(0, 9), points(7, 1e5)

@@ -25,6 +25,8 @@ SHAPES = [
     (31, 33),
     (4, 3, 5, 2, 20),
     (3, 1, 700, 4),
+    (10, 6, 5),
+    (3, 7, 4, 4),
 ]
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "rows": lambda a: a,

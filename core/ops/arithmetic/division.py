@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import BOOL, COMPLEX, FLOATING, Number, result_dtype
+from ...device.dtypes import BOOL, COMPLEX, FLOATING, INTEGER, Number, result_dtype
 from ...dispatch.op_registry import Delegated, Spec, composite, handle, primitive
 from ...tensor.base import TensorBase
 from ..rules import check_tensor, elementwise, rounded_once
@@ -32,7 +32,7 @@ _TRUNC = handle("trunc")
     pointwise=True,
     scales=True,
     inplace=True,
-    delegates="floor_divide those that round down, trunc and fmod those that cut off",
+    delegates="floor_divide those that round down, trunc_divide and fmod those that cut off",
     aliases=("divide", "true_divide"),
 )
 def div(
@@ -79,8 +79,8 @@ def div(
     compute = result_dtype((input, other))
     if compute.category >= FLOATING:
         if compute.is_half and not (isinstance(other, TensorBase) and other._shape):
-            return Delegated.to(rounded_once, _truncated, compute, input, other)
-        return Delegated(_truncated(input, other))
+            return Delegated.to(rounded_once, trunc_divide, compute, input, other)
+        return Delegated.to(trunc_divide, input, other)
     dividend, divisor = elementwise("div", input, other, without=(BOOL,)).values
     # What fmod leaves of the dividend is a multiple of the divisor.
     return Delegated(floor_divide(sub(dividend, fmod(dividend, divisor)), divisor))
@@ -96,7 +96,20 @@ def _divided(input: Any, other: Any) -> Tensor:
 div.op.reflected = _divided  # type: ignore[attr-defined]
 
 
-def _truncated(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+def _operands(input: Tensor | Number, other: Tensor | Number) -> tuple[Any, ...]:
+    return elementwise("div", input, other, without=(BOOL, INTEGER), numbers=True).values
+
+
+@composite(rule=_operands, method=False, elementwise=True)
+def trunc_divide(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """Return the quotient of floating-point numbers rounded towards zero.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ops.trunc_divide(tp.tensor([-7.0, 7.0]), 2)
+    tensor([-3.,  3.])
+    """
     return _TRUNC.call(div(input, other))
 
 

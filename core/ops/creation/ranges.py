@@ -31,7 +31,7 @@ from .creation import fill_new, made, options
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
 
-__all__ = ["arange", "arange_new", "eye", "linspace", "logspace", "range"]
+__all__ = ["arange", "arange_new", "eye", "eye_new", "linspace", "logspace", "range"]
 
 _CAST = op_registry.handle("cast")
 _CAT = op_registry.handle("cat")
@@ -224,6 +224,11 @@ def linspace(
     tensor([0.0000, 0.5000, 1.0000])
     """
     first, last = _zero_dim(start, "linspace", "start"), _zero_dim(end, "linspace", "end")
+    if first is not start or last is not end:  # calls with numbers are replayed
+        same: Tensor = linspace(
+            first, last, steps, dtype=dtype, device=device, requires_grad=requires_grad
+        )
+        return same
     default = default_complex() if isinstance(first + last, complex) else None
     chosen, where = options(dtype, device, default)
     return made(_spaced(first, last, steps, chosen, where, "linspace"), requires_grad)
@@ -236,7 +241,8 @@ def _zero_dim(value: Any, name: str, argument: str) -> Number:
                 f"{name} only supports 0-dimensional start and end tensors, but got {argument} with "
                 f"{len(value._shape)} dimension(s)"
             )
-        value = value.detach()  # type: ignore[attr-defined]
+        if value._state:
+            value = value.detach()  # type: ignore[attr-defined]
     return number(value, name, argument)
 
 
@@ -303,6 +309,11 @@ def logspace(
     tensor([  1.,  10., 100.])
     """
     first, last = _zero_dim(start, "logspace", "start"), _zero_dim(end, "logspace", "end")
+    if first is not start or last is not end:  # calls with numbers are replayed
+        same: Tensor = logspace(
+            first, last, steps, base, dtype=dtype, device=device, requires_grad=requires_grad
+        )
+        return same
     default = default_complex() if isinstance(first + last, complex) else None
     chosen, where = options(dtype, device, default)
     if chosen.category == BOOL:
@@ -349,9 +360,22 @@ def eye(
         if size < 0:
             raise RuntimeError(f"eye(): {name} must be greater or equal to 0, got {size}")
     chosen, where = options(dtype, device)
-    rows = arange_new(0, 1, n, int64, where)
-    same = _EQ.call(rows.view((n, 1)), arange_new(0, 1, columns, int64, where))
-    return made(_CAST.call(same, chosen), requires_grad)
+    return made(eye_new(n.__index__(), columns.__index__(), chosen, where), requires_grad)
+
+
+@composite(method=False)
+def eye_new(rows: int, columns: int, dtype: DType, device: Device) -> Tensor:
+    """Return a matrix with ones on the diagonal, else zeros; what :func:`eye` calls.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ops.eye_new(1, 2, tp.float32, tp.device("cpu"))
+    tensor([[1., 0.]])
+    """
+    places = arange_new(0, 1, rows, int64, device)
+    same = _EQ.call(places.view((rows, 1)), arange_new(0, 1, columns, int64, device))
+    return _CAST.call(same, dtype)
 
 
 for _name in ("arange", "linspace", "logspace", "range"):

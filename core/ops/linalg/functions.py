@@ -271,7 +271,12 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 # --- products of vectors ----------------------------------------------------------------------
 
 
-@composite(name="linalg_cross", method=False)
+def _vectors(input: Any, other: Any, *, dim: int = -1) -> tuple[Any, ...]:
+    """Return the canonical arguments of a cross product; `dim` counts from the front."""
+    return _along("linalg.cross", input, other, dim)
+
+
+@composite(rule=_vectors, name="linalg_cross", method=False)
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """Return the cross product of vectors along `dim`; the other dimensions broadcast.
 
@@ -281,10 +286,14 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     >>> tp.linalg.cross(tp.tensor([1, 0, 0]), tp.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    return _cross("linalg.cross", input, other, dim)
+    shape = broadcast_shapes(input._shape, other._shape)
+    a: Any = input.expand(shape)
+    b: Any = other.expand(shape)
+    product: Tensor = a.roll(-1, dim) * b.roll(1, dim) - a.roll(1, dim) * b.roll(-1, dim)
+    return product
 
 
-def _cross(name: str, input: Any, other: Any, dim: int) -> Any:
+def _along(name: str, input: Any, other: Any, dim: int) -> tuple[Any, ...]:
     check_tensor(input, name)
     check_tensor(other, name, "other")
     if input._key.dtype is not other._key.dtype:
@@ -304,9 +313,8 @@ def _cross(name: str, input: Any, other: Any, dim: int) -> Any:
             "and "
             f"{list(other._shape)}"
         )
-    shape = broadcast_shapes(input._shape, other._shape)
-    a, b = input.expand(shape), other.expand(shape)
-    return a.roll(-1, dim) * b.roll(1, dim) - a.roll(1, dim) * b.roll(-1, dim)
+    broadcast_shapes(input._shape, other._shape)
+    return input, other, dim
 
 
 @composite()
@@ -326,7 +334,8 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
                 f"cross: no dimension of size 3 in input of shape {list(input._shape)}"
             )
         dim = input._shape.index(3)
-    return _cross("cross", input, other, dim)
+    result: Tensor = linalg_cross(*_along("cross", input, other, dim)[:2], dim=dim)
+    return result
 
 
 @composite(name="linalg_vecdot", method=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import int32
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive
 from ...dispatch.out_dtypes import exact_out, names_results
+from ...tensor.predicates import all_samples
 from ..matmul.products import matmul
 from . import results
 from .lu import permutation_matrix
@@ -235,9 +236,11 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     tensor([[0.2500]])
     """
     check_matrix("cholesky_inverse", L, "L", square=True)
-    leading: Any = (L.detach().diagonal(0, -2, -1) != 0).to(int32).cumprod(-1).sum(-1)
-    info = where(leading == L._shape[-1], 0, leading + 1)
-    linalg_check_errors(info, "cholesky_inverse", SINGULAR)
+    diagonal: Any = all_samples(L).detach().diagonal(0, -2, -1)
+    if diagonal.is_meta or not diagonal.all():
+        leading: Any = (diagonal != 0).to(int32).cumprod(-1).sum(-1)
+        info = where(leading == diagonal._shape[-1], 0, leading + 1)
+        linalg_check_errors(info, "cholesky_inverse", SINGULAR)
     return cholesky_solve(identity_like(L), L, upper)
 
 

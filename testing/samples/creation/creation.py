@@ -99,6 +99,11 @@ def _linspace_new(make: Any, dtype: DType) -> Iterator[Sample]:
         yield Sample(start, end, steps, dtype, Device(make.device))
 
 
+def _eye_new(make: Any, dtype: DType) -> Iterator[Sample]:
+    for rows, columns in ((3, 3), (2, 5), (5, 2), (0, 2), (2, 0), (1, 1)):
+        yield Sample(rows, columns, dtype, Device(make.device))
+
+
 def _full(make: Any, dtype: DType) -> Iterator[Sample]:
     for value in _values(dtype):
         yield Sample((2, 3), value, dtype=dtype, device=make.device)
@@ -335,6 +340,12 @@ RECORDS = [
         _linspace_new,
         lambda start, end, steps, dtype, device: np.linspace(start, end, steps),
         dtypes=FLOATS,
+        torch="",
+    ),
+    _record(
+        "eye_new",
+        _eye_new,
+        lambda rows, columns, dtype, device: np.eye(rows, columns),
         torch="",
     ),
     _record("eye", _eye, lambda n, m=None, **_: np.eye(n, m), errors=_eye_errors),

@@ -1,8 +1,10 @@
 """New arrays made of numbers."""
 
+import numpy
+
 cimport numpy as np
 from libc.stdint cimport int64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from . import pointwise
 
@@ -38,6 +40,30 @@ def linspace(start, end, Py_ssize_t count, np.dtype descriptor):
             spaced(<float *> np.PyArray_DATA(result), first, last, gap, count)
         else:
             spaced(<double *> np.PyArray_DATA(result), first, last, gap, count)
+    return result
+
+
+cdef dict _ones = {}
+
+
+def eye(Py_ssize_t rows, Py_ssize_t columns, np.dtype descriptor):
+    """Return a matrix with ones on the diagonal, else zeros, of any dtype."""
+    cdef np.npy_intp shape[2]
+    cdef np.ndarray result
+    cdef np.ndarray one = _ones.get(descriptor)
+    cdef const char *value
+    cdef Py_ssize_t size, i
+    cdef char *to
+    if one is None:
+        one = _ones[descriptor] = numpy.ones((), descriptor)
+    value = <const char *> np.PyArray_DATA(one)
+    size = np.PyArray_ITEMSIZE(one)
+    shape[0], shape[1] = rows, columns
+    result = new_array(descriptor, 2, shape, NULL)
+    to = <char *> np.PyArray_DATA(result)
+    memset(to, 0, np.PyArray_NBYTES(result))
+    for i in range(min(rows, columns)):
+        memcpy(to + i * (columns + 1) * size, value, size)
     return result
 
 

@@ -500,7 +500,7 @@ def cast(input, np.dtype to):
         loop = clone_loops[number] if number == target else kernels.cast[number][target]
     if loop == NULL:
         if input.dtype.kind == "c" and to.kind not in "cb":
-            input = input.real
+            return cast(input.real, to)
         return input.astype(to)
     result = mapped(array, array, loop, target, None, none, 16384)
     return iterate_over((array,), loop, to, None, none, 16384) if result is None else result

@@ -168,6 +168,7 @@ INLINE float hypot_of_F32(float x, float y) {
 }
 INLINE double hypot_of_F64(double x, double y) { return m_hypot_F64(x, y); }
 #define HYPOT(S, T) hypot_of_##S(x, y)
+#define TRUNC_DIVIDE(S, T) C_##S(trunc)(x / y)
 #define LOGADDEXP(S, T)                                                                                \
     (x == y ? x + (T)0.69314718055994530942                                                            \
             : ABOVE(x, y) + m_log1p_##S(m_exp_##S(-C_##S(fabs)(x - y))))
@@ -215,6 +216,7 @@ LINKED_2(huber, HUBER)
 LINKED_2(square_error, SQUARE_ERROR)
 LINKED_2(lerp, LERP)
 FUSED_2(hypot, HYPOT)
+SHORT_2(trunc_divide, TRUNC_DIVIDE)
 FUSED_2(logaddexp, LOGADDEXP)
 FUSED_2(logaddexp2, LOGADDEXP2)
 SHORT_2(xlogy, XLOGY)

@@ -13,7 +13,7 @@
     X(prelu, 2, 32, 0) X(smooth_l1, 2, 32, 0) X(huber, 2, 32, 0) X(square_error, 2, 32, 0) \
     X(huber_gradient, 3, 32, 0)                                                                        \
     X(isinf, 1, 32, 1) X(isfinite, 1, 32, 1)                                                           \
-    X(add_scaled, 2, 32, 0) X(lerp, 2, 32, 0) X(hypot, 2, 32, 0) X(logaddexp, 2, 16, 0)                \
+    X(add_scaled, 2, 32, 0) X(lerp, 2, 32, 0) X(hypot, 2, 32, 0) X(logaddexp, 2, 16, 0) X(trunc_divide, 2, 32, 0) \
     X(logaddexp2, 2, 16, 0) X(xlogy, 2, 16, 0) X(xlog1py, 2, 16, 0)                                       \
     X(shrink_gradient, 2, 32, 0) X(gated, 2, 16, 0) X(clamp_gradient, 2, 32, 0) X(logit_gradient, 2, 32, 0)                  \
     X(lerp_tensor, 3, 32, 0) X(addcmul, 3, 32, 0) X(addcdiv, 3, 32, 0) X(clamp_tensors, 3, 32, 0)       \

@@ -79,13 +79,14 @@ static inline tp_counter after(tp_counter first, uint64_t blocks) {
     return (tp_counter){first.seed, offset, first.upper + (offset < blocks)};
 }
 
-/* Fill `out` by an expression of `i`, a place in the group, and of w[0][i] to w[WORDS - 1][i]. */
-#define DRAW(T, WORDS, EXPRESSION)                                                                            \
+/* Fill `out`, of T, by an expression of `i`, a place in the group, and of w[0][i] to w[WORDS - 1][i]; what was made of a
+   group, of type MADE, is stored at once. */
+#define DRAW_AND(STORE, T, MADE, WORDS, EXPRESSION)                                                           \
     const ptrdiff_t blocks = (count + 3) / 4, groups = (blocks + LANES - 1) / LANES;                          \
     TP_PARALLEL(groups, threads, begin, end, {                                                                \
         for (ptrdiff_t group = begin; group < end; group++) {                                                 \
             uint32_t w[WORDS][GROUP];                                                                         \
-            T made[GROUP];                                                                                    \
+            MADE made[GROUP];                                                                                 \
             for (int k = 0; k < WORDS; k++) words_of(w[k], after(first, (uint64_t)(k * blocks)), group);      \
             const ptrdiff_t place = group * GROUP, left = count - place < GROUP ? count - place : GROUP;      \
             if (left <= FEW) {                                                                                \
@@ -93,9 +94,12 @@ static inline tp_counter after(tp_counter first, uint64_t blocks) {
             } else {                                                                                          \
                 for (int i = 0; i < GROUP; i++) made[i] = (EXPRESSION);                                       \
             }                                                                                                 \
-            memcpy((T *)out + place, made, (size_t)left * sizeof(T));                                         \
+            STORE((T *)out + place, made, left);                                                              \
         }                                                                                                     \
     })
+#define COPIED(to, from, n) memcpy(to, from, (size_t)(n) * sizeof(*(to)))
+#define DRAW(T, WORDS, EXPRESSION) DRAW_AND(COPIED, T, T, WORDS, EXPRESSION)
+#define DRAW_HALF(S, WORDS, EXPRESSION) DRAW_AND(narrow_run_##S, half_##S, float, WORDS, EXPRESSION)
 
 static inline float single_of(uint32_t word) { return (float)(int32_t)(word >> 8) * 0x1p-24f; }
 
@@ -109,7 +113,7 @@ static void uniform_F32(void *out, ptrdiff_t count, tp_counter first, int thread
 
 #define HALF_UNIFORM(S, BITS)                                                                                  \
     static void uniform_##S(void *out, ptrdiff_t count, tp_counter first, int threads) {                       \
-        DRAW(half_##S, 1, narrow_##S((float)(int32_t)(w[0][i] >> (32 - BITS)) * (1.0f / (1 << BITS))));        \
+        DRAW_HALF(S, 1, (float)(int32_t)(w[0][i] >> (32 - BITS)) * (1.0f / (1 << BITS)));                      \
     }
 HALF_UNIFORM(F16, 11)
 HALF_UNIFORM(BF16, 8)
@@ -128,7 +132,7 @@ static void normal_F32(void *out, ptrdiff_t count, tp_counter first, int threads
 
 #define HALF_NORMAL(S)                                                                                         \
     static void normal_##S(void *out, ptrdiff_t count, tp_counter first, int threads) {                        \
-        DRAW(half_##S, 2, narrow_##S(normal_of_F32(w[0][i], w[1][i])));                                        \
+        DRAW_HALF(S, 2, normal_of_F32(w[0][i], w[1][i]));                                                      \
     }
 HALF_NORMAL(F16)
 HALF_NORMAL(BF16)

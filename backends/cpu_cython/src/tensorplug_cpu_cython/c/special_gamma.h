@@ -152,7 +152,8 @@ static void incomplete_gamma(const double *a, const double *x, double *values, p
     series.n = fraction.n = powers.n = 0;
     for (ptrdiff_t i = 0; i < n; i++) {
         const double b = a[i], y = x[i];
-        if (!(b > 0.0 && y > 0.0 && b < 1e30 && y < 1e30) || (b > 200.0 && fabs(y - b) < 0.3 * b))
+        if (b < 0.0 || y < 0.0) values[i] = NAN;
+        else if (!(b > 0.0 && y > 0.0 && b < 1e30 && y < 1e30) || (b > 200.0 && fabs(y - b) < 0.3 * b))
             values[i] = scipy(b, y, 0);
         else if (y <= near && upper && b <= 2.0 && b <= (y > 0.6 ? y : 0.6)) append(&powers, b, y, i);
         else append(y <= b || y <= near ? &series : &fraction, b, y, i);
@@ -219,25 +220,36 @@ static double zeta_beyond(double s, double q) {
     return m_zeta(s, f) + (fmod(s, 2.0) == 0.0 ? below : -below);
 }
 
-INLINE int is_zeta_within(float s, float q) { return s > 1.0f && s < INFINITY && q > 0.0f && q < INFINITY; }
+/* The pairs of a block go to the formula, all at once, to NaN, and to what is left, one by one. */
 BINARY_LOOP(zeta_within_F32, float, float, m_zeta((double)x, (double)y))
 static void zeta_F32(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {
     for (ptrdiff_t start = 0; start < n; start += LANES) {
         const ptrdiff_t count = n - start < LANES ? n - start : LANES;
         char *ends[3] = {args[0] + start * s[0], args[1] + start * s[1], args[2] + start * s[2]};
-        float order[LANES], from[LANES]; /* the results may lie where the numbers did */
-        int beyond = 0;
+        float orders[LANES + 16], from[LANES + 16], values[LANES]; /* the results may lie where the numbers did */
+        int within[LANES + 1], beyond[LANES + 1], inside = 0, outside = 0;
         for (ptrdiff_t i = 0; i < count; i++) {
-            order[i] = AT(float, ends[0], i, s[0]);
-            from[i] = AT(float, ends[1], i, s[1]);
-            beyond |= !is_zeta_within(order[i], from[i]);
+            const float order = AT(float, ends[0], i, s[0]), q = AT(float, ends[1], i, s[1]);
+            const int serves = (order > 1.0f) & (order < INFINITY) & (q > 0.0f) & (q < INFINITY);
+            const int is_nan = (order < 1.0f) | ((order != floorf(order)) & (q < 0.0f) & (q != floorf(q)));
+            orders[inside] = order;
+            from[inside] = q;
+            within[inside] = beyond[outside] = (int)i;
+            values[i] = NAN;
+            inside += serves;
+            outside += !(serves | is_nan);
         }
-        char *const blocks[3] = {(char *)order, (char *)from, ends[2]};
-        const ptrdiff_t steps[3] = {sizeof(float), sizeof(float), s[2]};
-        zeta_within_F32(blocks, steps, count, p);
-        for (ptrdiff_t i = 0; beyond && i < count; i++)
-            if (!is_zeta_within(order[i], from[i]))
-                TO(float, ends[2], i, s[2]) = (float)zeta_beyond((double)order[i], (double)from[i]);
+        for (int k = 0; k < outside; k++) {
+            const ptrdiff_t i = beyond[k];
+            values[i] = (float)zeta_beyond((double)AT(float, ends[0], i, s[0]), (double)AT(float, ends[1], i, s[1]));
+        }
+        const int lanes = (inside + 15) / 16 * 16;
+        for (int k = inside; k < lanes; k++) orders[k] = from[k] = 2.0f;
+        char *const blocks[3] = {(char *)orders, (char *)from, (char *)orders};
+        const ptrdiff_t steps[3] = {sizeof(float), sizeof(float), sizeof(float)};
+        zeta_within_F32(blocks, steps, lanes, p);
+        for (int k = 0; k < inside; k++) values[within[k]] = orders[k];
+        for (ptrdiff_t i = 0; i < count; i++) TO(float, ends[2], i, s[2]) = values[i];
     }
 }
 

@@ -7,7 +7,7 @@
 #include "strided_iteration.h"
 
 enum {
-    WORTH = 1024,   /* elements, from which blocks are worth their making */
+    WORTH = 256,    /* elements, from which blocks are worth their making */
     SHORT = 16,     /* elements of the longest row that is gathered */
     PERIOD = 2048,  /* bytes of what is written out again and again */
     LARGEST = 8192, /* bytes of a block, which the caches hold with all operands */
@@ -79,15 +79,19 @@ static void fill_table(table *t, const blocks *b, int k) {
     t->bytes = width * size;
     t->pieces = b->elements / width;
     t->rows = TABLE / t->pieces < b->rows ? TABLE / t->pieces : b->rows;
-    for (ptrdiff_t r = 0; r < t->rows; r++)
-        for (ptrdiff_t piece = 0; piece < t->pieces; piece++) {
-            ptrdiff_t rest = piece * width, place = r * w->strides[k][b->rows_dim];
-            for (int i = 0; i < b->rows_dim; i++) {
-                place += rest % w->shape[i] * w->strides[k][i];
-                rest /= w->shape[i];
-            }
-            t->places[filled++] = place;
+    ptrdiff_t at[TP_DIMS] = {0}, place = 0;
+    for (ptrdiff_t piece = 0; piece < t->pieces; piece++) {
+        t->places[filled++] = place;
+        at[0] += width;
+        place += width * w->strides[k][0];
+        for (int i = 0; i + 1 < b->rows_dim && at[i] == w->shape[i]; i++) {
+            place += w->strides[k][i + 1] - w->shape[i] * w->strides[k][i];
+            at[i] = 0;
+            at[i + 1]++;
         }
+    }
+    const ptrdiff_t step = w->strides[k][b->rows_dim], all = t->rows * t->pieces;
+    for (; filled < all; filled++) t->places[filled] = t->places[filled - t->pieces] + step;
 }
 
 #define PIECES(N)                                                                                      \

@@ -28,3 +28,7 @@ def build(table: KernelTable) -> None:
     @table.kernel(dtypes=SINGLE_AND_DOUBLE)
     def linspace_new(start: float, end: float, count: int, dtype: DType, *_: Any) -> Any:
         return creation.linspace(start, end, count, NATIVES[dtype])
+
+    @table.kernel(dtypes=ALL_DTYPES)
+    def eye_new(rows: int, columns: int, dtype: DType, *_: Any) -> Any:
+        return creation.eye(rows, columns, NATIVES[dtype])

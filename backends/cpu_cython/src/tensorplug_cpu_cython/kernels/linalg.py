@@ -5,6 +5,7 @@ from __future__ import annotations
 from tensorplug.plugin import KernelTable, dtype_named
 
 from .. import (
+    linalg_cross,
     linalg_exponential,
     linalg_factors,
     linalg_orthogonal,
@@ -33,3 +34,5 @@ def build(table: KernelTable) -> None:
             whole = op in _OF_WHOLE_NUMBERS
             dtypes = (dtype_named("int32"),) if whole else (*SINGLE_AND_DOUBLE, *COMPLEX)
             table.add(op, kernel, dtypes=dtypes)
+    whole_numbers = tuple(map(dtype_named, ("int64", "int32")))
+    table.add("linalg_cross", linalg_cross.cross, dtypes=(*SINGLE_AND_DOUBLE, *whole_numbers))

@@ -35,6 +35,10 @@ def build(table: KernelTable) -> None:
         table.add(op, _of_one(name), dtypes=SINGLE_AND_DOUBLE)
     for op, name in (("xlogy", "xlogy"), ("special_xlog1py", "xlog1py")):
         table.add(op, _of_two_or_a_number(name), dtypes=SINGLE_AND_DOUBLE)
+    # Of half precision the quotient is rounded first.
+    table.add(
+        "trunc_divide", _of_two_or_a_number("trunc_divide"), dtypes=SINGLE_AND_DOUBLE, out=True
+    )
     table.add("special_ndtr", _of_one("ndtr"), dtypes=FLOATS)
     table.add("logaddexp2", _of_two_or_a_number("logaddexp2"), dtypes=FLOATS)
     scaled, nearer = Fused("add_scaled").call, Fused("lerp").call
@@ -180,10 +184,12 @@ def _of_three(name: str) -> Any:
 def _of_two_or_a_number(name: str) -> Any:
     call = Fused(name).call
 
-    def kernel(input: Any, other: Any) -> Any:
+    def kernel(input: Any, other: Any, out: Any = None) -> Any:
         if not isinstance(input, np.ndarray):
-            return call((_like(other, input), other))
-        return call((input, _like(input, other)))
+            input = _like(other, input)
+        elif other.__class__ is not np.ndarray or other.dtype is not input.dtype:
+            other = _like(input, other)
+        return call((input, other), (), out)
 
     return kernel
 

@@ -1,0 +1,3 @@
+from typing import Any
+
+def cross(input: Any, other: Any, dim: int) -> Any: ...
