@@ -16,6 +16,7 @@ from tensorplug.core.dispatch import keys
 from tensorplug.core.dispatch.call_cache import exact_key
 from tensorplug.core.dispatch.layers import isolated
 from tensorplug.core.dispatch.op import Op
+from tensorplug.core.dispatch.overrides import in_formula
 from tensorplug.core.dispatch.programs import Program
 from tensorplug.core.dispatch.recorded_bodies import TENSOR, replaced, trace_gradients
 from tensorplug.core.tensor.base import TRACKED, TensorBase, new_tensor
@@ -135,7 +136,7 @@ class DecompositionNode(MultiNode):
         # As the pass is: with layers, gradients are tensors in any case.
         recorded = is_grad_enabled()
         # What a node saved lies behind all batches, so they are not met here.
-        with enable_grad(), ActiveLevels((), state.tangents):
+        with enable_grad(), ActiveLevels((), state.tangents), in_formula():
             results = plan.rule.op.decompose(tuple(values))
         outputs: list[Any] = []
         gradients: list[Any] = []
