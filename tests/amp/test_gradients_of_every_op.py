@@ -1,4 +1,4 @@
-"""Gradients of calls under autocast: the formulas run in the dtypes of the calls, whatever is on in the pass."""
+"""Gradients under autocast: formulas run in the dtypes of the calls, whatever is on in the pass."""
 
 import os
 import warnings

@@ -39,8 +39,9 @@ class Stranger:
 
     name = "stranger"
 
-    def __init__(self, ops: list[str]) -> None:
+    def __init__(self, ops: list[str], counted: Callable[[Any], bool]) -> None:
         self.ops = ops
+        self.counted = counted
         self.calls: dict[str, int] = dict.fromkeys(ops, 0)
 
     @hookimpl
@@ -68,7 +69,7 @@ class Stranger:
             return value
 
         def kernel(*arguments: Any) -> Any:
-            self.calls[op.name] += 1
+            self.calls[op.name] += self.counted(arguments)
             with isolated(), tp.no_grad():
                 return as_array(op.decompose(tuple([as_tensor(value) for value in arguments])))
 
@@ -76,9 +77,11 @@ class Stranger:
 
 
 @contextlib.contextmanager
-def registered(ops: list[str]) -> Iterator[Stranger]:
-    """Have a plugin with kernels for some ops."""
-    plugin = Stranger(ops)
+def registered(
+    ops: list[str], counted: Callable[[Any], bool] = lambda arguments: True
+) -> Iterator[Stranger]:
+    """Have a plugin with kernels for some ops, which counts calls with such arguments."""
+    plugin = Stranger(ops, counted)
     tp.plugins.register(plugin)
     try:
         yield plugin
@@ -100,9 +103,9 @@ def is_leaf(tensor: tp.Tensor) -> bool:
 class Call:
     """A sample of an op, as a function of its differentiable tensors."""
 
-    def __init__(self, record: OpRecord, dtype: Any, sample: Sample) -> None:
+    def __init__(self, record: OpRecord, dtype: Any, sample: Sample, number: int) -> None:
         self.op = get_op(record.op)
-        self.said = f"{record.op} {dtype.name} {sample.label or sample}"
+        self.said = f"sample {number} of {record.op}, {dtype.name}"
         self.given = (sample.args, sample.kwargs)
         self.points = [t.detach() for t in cases.tensors_in(self.given) if is_leaf(t)]
 
@@ -122,14 +125,16 @@ class Call:
     def differentiated(self, tracked: tuple[int, ...], asked: int | None, second: bool) -> Any:
         """Return results and the gradients of some tensors, of all outputs or one; or of their squares."""
         points, wanted = self.leaves(tracked)
-        outputs = list(cases.tensors_in((self(*points),)))
-        shown = [(output.requires_grad, seen(output)) for output in outputs]
-        outputs = [output for output in outputs if output.requires_grad]
-        if asked is not None:
-            outputs = outputs[asked : asked + 1]
-        if not outputs:
-            return shown
-        weights = [weights_like(output, number) for number, output in enumerate(outputs)]
+        every = list(cases.tensors_in((self(*points),)))
+        chosen = [
+            (output, weights_like(output, number))
+            for number, output in enumerate(every)
+            if output.requires_grad and asked in (None, number)
+        ]
+        if not chosen:
+            zeros = [tp.zeros_like(leaf) for leaf in wanted] if second else []
+            return seen(every), [*[None] * len(wanted), *seen(zeros)]
+        outputs, weights = zip(*chosen, strict=True)
         options = {"allow_unused": True, "create_graph": second}
         found = tp.autograd.grad(outputs, wanted, weights, **options)
         gradients = [seen(gradient) for gradient in found]
@@ -141,7 +146,7 @@ class Call:
                 else [tp.zeros_like(leaf) for leaf in wanted]
             )
             gradients += [seen(gradient) for gradient in again]
-        return shown, gradients
+        return seen(every), gradients
 
 
 def seen(value: Any) -> Any:
