@@ -64,7 +64,8 @@ class AutocastLayer(Layer):
         proceed: Callable[..., Any],
     ) -> Any:
         """Convert the arguments of a call, and pass it on."""
-        if thread.within_cast or op.name.rstrip("_") not in named:
+        # What formulas consist of runs in the dtypes of the calls that they differentiate.
+        if thread.within_cast or thread.in_formula or op.name.rstrip("_") not in named:
             return proceed(*args, **kwargs)
         if op.name not in named or kwargs.get("out") is not None:
             return _as_it_is(args, kwargs, proceed)  # what is written to has its dtype

@@ -19,7 +19,8 @@ def _names(text: str) -> list[str]:
 PRODUCTS = _names(
     "addbmm addmm baddbmm bmm matmul mm linear linear_activation "
     "conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d "
-    "linalg_multi_dot linalg_vecdot prelu scaled_dot_product_attention"
+    "linalg_multi_dot linalg_vecdot prelu scaled_dot_product_attention "
+    "scaled_dot_product_efficient_attention"
 )
 
 LOSSES = _names(

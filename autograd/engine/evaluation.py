@@ -15,7 +15,7 @@ from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.arguments import fits
 from tensorplug.core.dispatch.call_keys import exact_key
 from tensorplug.core.dispatch.keys import DispatchKey, dispatch_key
-from tensorplug.core.dispatch.overrides import unseen
+from tensorplug.core.dispatch.overrides import in_formula
 from tensorplug.core.dispatch.programs import NUMBERS, Program, trace
 from tensorplug.core.tensor.base import TensorBase, new_tensor
 
@@ -220,7 +220,7 @@ def _on_tensors(
         ]
     )
     arguments = node.arguments(references, tensors)
-    with layers.gradient_off(), unseen():
+    with layers.gradient_off(), in_formula():
         result = formula.function(*arguments)
     if not isinstance(result, (list, tuple)):
         if result is None or not isinstance(result, TensorBase):

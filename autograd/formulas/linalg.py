@@ -165,7 +165,8 @@ def pseudoinverse_gradient(g: Any, A: Any, result: Any) -> Any:
     Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems
     whose variables separate" (1973).
     """
-    P, Ph, gh = result, adjoint(result), adjoint(g)
+    g, P = g.to(A.dtype), result.to(A.dtype)  # autocast may have lowered the last product
+    Ph, gh = adjoint(P), adjoint(g)
     from_columns = gh @ (P @ Ph)
     from_rows = (Ph @ P) @ gh
     return (

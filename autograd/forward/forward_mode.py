@@ -14,6 +14,7 @@ from tensorplug.core.dispatch.composite_calls import run_decomposition
 from tensorplug.core.dispatch.execution import overlaps
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
+from tensorplug.core.dispatch.overrides import in_formula
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.tensor.base import TensorBase, storage_of
@@ -183,7 +184,8 @@ def _differentiate(
         return
     with level.below(number):
         given = _tangents_of(values, level)
-        found = _rule(op, values, given, outputs, spec)
+        with in_formula():
+            found = _rule(op, values, given, outputs, spec)
         others = [storage_of(ordinary(tensor)) for tensor in tensors_in(given)]
         for position, (output, value) in enumerate(zip(outputs, found, strict=True)):
             if value is None or not output._key.is_differentiable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.dispatch.dispatcher import run
+from tensorplug.core.dispatch.overrides import in_formula
 from tensorplug.core.dispatch.programs import Program
 from tensorplug.core.dispatch.recorded_bodies import RecordedBody, replaced
 from tensorplug.core.tensor.base import TRACKED, new_tensor, version_of
@@ -83,7 +84,7 @@ class BodyNode(Node):
         op, args, kwargs = self.body.call
         given = iter(tensors)
         # The tensors are ordinary, whatever the gradient is: a body with a vjp asks which levels there are.
-        with enable_grad(), ActiveLevels((), state.tangents):
+        with enable_grad(), ActiveLevels((), state.tangents), in_formula():
             result = run(op, *replaced((args, kwargs), lambda _: next(given)))
         found = grad((result,), targets, (gradient,), create_graph=True, allow_unused=True)
         return [(value, False) for value in found]

@@ -16,6 +16,7 @@ from tensorplug.core.dispatch import keys
 from tensorplug.core.dispatch.call_keys import exact_key
 from tensorplug.core.dispatch.layers import isolated
 from tensorplug.core.dispatch.op import Op
+from tensorplug.core.dispatch.overrides import in_formula
 from tensorplug.core.dispatch.programs import Program
 from tensorplug.core.dispatch.recorded_bodies import TENSOR, replaced, trace_gradients
 from tensorplug.core.tensor.base import TRACKED, TensorBase, new_tensor
@@ -26,6 +27,7 @@ from ..grad_mode import enable_grad, is_grad_enabled
 from ..transforms.levels import ActiveLevels, state
 from .nodes import FREED, Identity, MultiNode, SavedByHook
 from .saved_tensors import hooks_set_aside
+from .views import requires_grad
 
 _DERIVATIVES: dict[Op, CompiledDerivative] = {}
 
@@ -49,10 +51,10 @@ def _jointly(*arguments: Any) -> Any:
     raise NotImplementedError("DecompositionNode computes all gradients at once")
 
 
-def connected_results(op: Op, values: tuple[Any, ...], mask: int, count: int) -> tuple[bool, ...]:
+def connected_results(op: Op, values: tuple[Any, ...], count: int) -> tuple[bool, ...]:
     """Return which of a call's `count` results require grad in its decomposition.
 
-    `mask` has a bit for each argument that requires grad. Where that cannot be told from shapes, all do.
+    Where that cannot be told from shapes, all do.
     """
     tensors: list[Any] = []
 
@@ -65,7 +67,8 @@ def connected_results(op: Op, values: tuple[Any, ...], mask: int, count: int) ->
     if not op.pure or any([tensor._key.intercepts for tensor in tensors]):
         return every
     plain = tuple([tuple(value) if type(value) is list else value for value in template])
-    kind = (op, mask, tuple([tensor._key for tensor in tensors]), plain, exact_key(plain))
+    tracked = tuple([tensor._state != 0 and requires_grad(tensor) for tensor in tensors])
+    kind = (op, tracked, tuple([tensor._key for tensor in tensors]), plain, exact_key(plain))
     try:
         if kind in _connected:
             return every
@@ -76,7 +79,7 @@ def connected_results(op: Op, values: tuple[Any, ...], mask: int, count: int) ->
     known = _connected.get(call)
     if known is None:
         try:
-            known = _connected_in_decomposition(op, values, mask)
+            known = _connected_in_decomposition(op, values, tracked)
         except Exception:  # it needs values, or what is wrong shows when it runs
             known = every
         if len(_connected) >= _KEPT:
@@ -85,19 +88,20 @@ def connected_results(op: Op, values: tuple[Any, ...], mask: int, count: int) ->
     return known
 
 
-def _connected_in_decomposition(op: Op, values: tuple[Any, ...], mask: int) -> tuple[bool, ...]:
+def _connected_in_decomposition(
+    op: Op, values: tuple[Any, ...], tracked: tuple[bool, ...]
+) -> tuple[bool, ...]:
+    wanted = iter(tracked)
+
     def meta(tensor: Any) -> Any:
         made = empty_meta(tensor._shape, tensor._key.dtype)
-        if tracked and made._key.is_differentiable:
+        if next(wanted) and made._key.is_differentiable:
             made._state = TRACKED
         return made
 
-    arguments = []
-    for position, value in enumerate(values):
-        tracked = mask >> position & 1
-        arguments.append(replaced(value, meta))
+    arguments = replaced(tuple(values), meta)
     with isolated(), hooks_set_aside(), enable_grad():
-        results = op.decompose(tuple(arguments))
+        results = op.decompose(arguments)
     results = results if isinstance(results, tuple) else (results,)
     return tuple([result.requires_grad for result in results])
 
@@ -132,7 +136,7 @@ class DecompositionNode(MultiNode):
         # As the pass is: with layers, gradients are tensors in any case.
         recorded = is_grad_enabled()
         # What a node saved lies behind all batches, so they are not met here.
-        with enable_grad(), ActiveLevels((), state.tangents):
+        with enable_grad(), ActiveLevels((), state.tangents), in_formula():
             results = plan.rule.op.decompose(tuple(values))
         outputs: list[Any] = []
         gradients: list[Any] = []

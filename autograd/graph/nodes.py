@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.dispatch.layers import recording
-from tensorplug.core.dispatch.overrides import unseen
+from tensorplug.core.dispatch.overrides import in_formula
 from tensorplug.core.dispatch.torch_dispatch import alias
 from tensorplug.core.tensor.base import TRACKED, TensorBase, extra_of, new_tensor
 from tensorplug.core.tensor.shapes import Shape
@@ -257,8 +257,9 @@ class OpNode(Node):
         sizes = self.sizes
         results: list[tuple[Any, bool]] = []
         for index, formula in enumerate(plan.formulas):
-            with unseen():
-                value = formula.function(*self.arguments(plan.gradients[index], (gradient,)))
+            arguments = self.arguments(plan.gradients[index], (gradient,))
+            with in_formula():
+                value = formula.function(*arguments)
             if not plan.checked:
                 check_broadcast(self, index, value)
             if sizes is not None and sizes[index] != self.shape and value is not None:
@@ -394,8 +395,9 @@ class MultiNode(OpNode):
             if raw:
                 value, fresh = evaluation.evaluate(self, index, tuple(gradients))
             else:
-                with unseen():
-                    value = formula.function(*self.arguments(references, tuple(gradients)))
+                arguments = self.arguments(references, tuple(gradients))
+                with in_formula():
+                    value = formula.function(*arguments)
                 fresh = False
             if type(value) is list:
                 results.extend(evaluation.paired(value, fresh))

@@ -254,7 +254,7 @@ def build(
         return None
     connected: tuple[bool, ...] | None = None
     if op.derivative is None:
-        connected = decomposition.connected_results(op, values, mask, len(outputs))
+        connected = decomposition.connected_results(op, values, len(outputs))
         if True not in connected:
             return None
     edges: list[Any] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..device.dtypes import FLOATING
+from ..device.dtypes import COMPLEX, FLOATING
 from ..device.meta import lay_out
 from ..tensor.base import TRACKED, TensorBase, bump_version, unset_tensor, wrap
 from . import contracts
@@ -520,7 +520,10 @@ def any_tracked(values: tuple[Any, ...]) -> bool:
 
 
 def _same_key(values: tuple[Any, ...], key: DispatchKey, mixed: bool) -> bool:
-    """Return whether all tensors are of one device, and, unless `mixed`, all floats of one dtype."""
+    """Return whether all tensors are of one device, and, unless `mixed`, all floats of one dtype.
+
+    A complex number beside real tensors is of another dtype, too.
+    """
     for value in values:
         if isinstance(value, TensorBase):
             other = value._key
@@ -528,6 +531,9 @@ def _same_key(values: tuple[Any, ...], key: DispatchKey, mixed: bool) -> bool:
                 other.device is not key.device or (not mixed and other.dtype.category >= FLOATING)
             ):
                 return False
-        elif isinstance(value, (list, tuple)) and not _same_key(tuple(value), key, mixed):
+        elif isinstance(value, (list, tuple)):
+            if not _same_key(tuple(value), key, mixed):
+                return False
+        elif type(value) is complex and key.dtype.category < COMPLEX:
             return False
     return True

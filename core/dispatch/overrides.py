@@ -29,8 +29,8 @@ NOTHING, MODES, ALL = 0, 1, 2
 tensor_class: Any = base.TensorBase
 
 # `tracing`: whether proxies may be among the arguments, which are no tensors. `dispatching`: whether classes
-# are asked for their ``__torch_dispatch__``.
-declare(modes=(), overrides=ALL, tracing=False, dispatching=True)
+# are asked for their ``__torch_dispatch__``. `in_formula`: whether a formula of a derivative runs.
+declare(modes=(), overrides=ALL, tracing=False, dispatching=True, in_formula=False)
 
 _LEAVES = frozenset({int, float, bool, complex, str, type(None)})
 
@@ -64,12 +64,21 @@ class DisableTorchFunction(Context, ContextDecorator):
         return {"overrides": NOTHING}
 
 
+class _InFormula(Context):
+    """Has calls go on as those of a formula, in the dtypes that the call had which it differentiates."""
+
+    __slots__ = ()
+
+    def _changes(self) -> dict[str, Any]:
+        return {"overrides": NOTHING, "in_formula": True}
+
+
 _NO_CONTEXT = nullcontext()
 
 
-def unseen() -> Any:
+def in_formula() -> Any:
     """Return a context in which formulas run: what they call is no call of the user's."""
-    return DisableTorchFunction() if dispatch_state.layers_active else _NO_CONTEXT
+    return _InFormula() if dispatch_state.layers_active else _NO_CONTEXT
 
 
 class PushedMode(Mode):

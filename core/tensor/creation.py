@@ -132,7 +132,7 @@ def as_tensor(
     if is_tensor(data):
         if chosen is None and device is None:
             return data
-        with overrides.unseen():
+        with overrides.DisableTorchFunction():
             return data.to(device=device, dtype=chosen)
     there = _on_a_device(data, chosen)
     if there is not None:

@@ -158,7 +158,7 @@ def _transposed_rule(count: int) -> Callable[..., Any]:
                     f"output_padding {list(extra)}, stride {list(steps)}, dilation {list(spread)}"
                 )
         size = _transposed_size(x, weight, steps, around, extra, spread)
-        if min(size) < 1:
+        if min(size) < 0:
             raise RuntimeError(f"{name}(): the output size {list(size)} is too small")
         values = (x, weight, bias, steps, around, extra, groups, spread)
         return Delegated(unbatched(_TRANSPOSED[count](*values), added)) if added else values

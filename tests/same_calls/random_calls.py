@@ -185,6 +185,8 @@ def views(rng):
             return x.grad
 
         elsewhere = arranged and "as_strided" in names  # which sees how they lie
+        # Conjugates have memory of their own, so that it can be shown.
+        elsewhere |= {"conj", "view_as_real"} <= set(names) and dtype == "complex64"
         yield f"{dtype} {shape} {chain}", show, elsewhere
         yield f"write {shape} {chain[:2]}", write, elsewhere or "unfold" in names
 

@@ -14,7 +14,18 @@ import warnings
 
 import numpy as np
 import torch
-from random_arguments import drawn, nearly
+from random_arguments import (
+    DTYPES,
+    MODES,
+    ORDERS,
+    TOLERANCES,
+    drawn,
+    laid_out,
+    mode_of,
+    nearly,
+    numbers,
+    weighted,
+)
 
 import tensorplug as tp
 
@@ -292,16 +303,13 @@ def flat(result):
     return [result] if result is not None else []
 
 
-def plain(tensor):
-    return (str(tensor.dtype).rpartition(".")[2], tensor.detach().numpy().copy())
-
-
 def state(module):
-    return {name: plain(value) for name, value in module.state_dict().items()}
+    return {name: numbers(value) for name, value in module.state_dict().items()}
 
 
-def behaviour(library, name, given, named, arrays, start, graded):
+def behaviour(library, name, given, named, arrays, start, graded, how):
     """Return what a module does, step by step up to the first that is refused, and its first state."""
+    dtype, orders, mode = how
     steps = {}
     try:
         module = getattr(library.nn, name)(*given, **named)
@@ -310,50 +318,73 @@ def behaviour(library, name, given, named, arrays, start, graded):
         if start is None:
             start = {key: value for key, (_, value) in state(module).items()}
         module.load_state_dict({key: library.tensor(value) for key, value in start.items()})
-        for mode in ("train", "eval"):
-            getattr(module, mode)()
-            tensors = [library.tensor(array) for array in arrays]
-            first, *others = tensors
+        if dtype != "int64":
+            module.to(getattr(library, dtype))
+        for training in ("train", "eval"):
+            getattr(module, training)()
+            tensors = [
+                laid_out(library, array, dtype, order)
+                for array, order in zip(arrays, orders, strict=True)
+            ]
             if graded:
-                first.requires_grad_()
-            if graded or name == "CTCLoss":  # modules may write to their input
-                first = first.log_softmax(-1) if name == "CTCLoss" else first + 0
-            results = flat(module(first, *others))
-            steps[f"results {mode}"] = [plain(result) for result in results]
+                tensors[0] = tensors[0].detach().requires_grad_()
+            first, *others = tensors
+            with mode_of(library, mode):
+                if graded or name == "CTCLoss":  # modules may write to their input
+                    first = first.log_softmax(-1) if name == "CTCLoss" else first + 0
+                results = flat(module(first, *others))
+            steps[f"results {training}"] = [numbers(result) for result in results]
             if graded and any(result.requires_grad for result in results):
-                sum(r.sum() for r in results if r.requires_grad).backward()
+                loss = sum(weighted(r) for r in results if r.requires_grad)
+                (loss.real if loss.is_complex() else loss).backward()
                 leaves = [tensors[0], *module.parameters()]
-                steps[f"gradients {mode}"] = [
-                    None if x.grad is None else plain(x.grad) for x in leaves
+                steps[f"gradients {training}"] = [
+                    None if x.grad is None else numbers(x.grad) for x in leaves
                 ]
-            steps[f"state {mode}"] = state(module)
+            steps[f"state {training}"] = state(module)
     except Exception as error:
         steps["refused"] = type(error).__name__
     return steps, start
 
 
-def same(theirs, ours):
+def same(theirs, ours, dtype):
     if isinstance(theirs, tuple) and len(theirs) == 2 and isinstance(theirs[1], np.ndarray):
         return (
             isinstance(ours, tuple)
             and theirs[0] == ours[0]
             and theirs[1].shape == ours[1].shape
-            and np.allclose(theirs[1], ours[1], 1e-3, 1e-4, equal_nan=True)
+            and np.allclose(theirs[1], ours[1], *TOLERANCES[dtype], equal_nan=True)
         )
     if isinstance(theirs, dict):
-        return theirs.keys() == ours.keys() and all(same(theirs[key], ours[key]) for key in theirs)
+        return theirs.keys() == ours.keys() and all(
+            same(theirs[key], ours[key], dtype) for key in theirs
+        )
     if isinstance(theirs, list):
-        return len(theirs) == len(ours) and all(map(same, theirs, ours))
+        return len(theirs) == len(ours) and all(
+            same(a, b, dtype) for a, b in zip(theirs, ours, strict=True)
+        )
     return theirs == ours
 
 
-def known(name, given, named, arrays):
+def more(dtype, orders):
+    """Return whether torch may have no kernel for a dtype, or ask for another order of memory."""
+    return dtype not in ("float32", "float64") or set(orders) != {"plain"}
+
+
+def known(name, given, named, arrays, orders):
     """Return whether modules differ for a reason that is known, see docs/deviations.md."""
     first, *others = arrays
     if name == "CTCLoss":  # blanks among the labels, and labels that there are not: undefined
         return (others[0] == given[0]).any() or others[0].max(initial=0) >= first.shape[-1]
+    if "expanded" in orders and named.get("inplace", False):  # shared elements are not written to
+        return True
     if name in ("ELU", "CELU", "LeakyReLU"):
         return named.get("inplace", False)
+    if name.startswith(("Reflection", "Replication")):  # what leaves nothing is refused
+        padding = given[0] if isinstance(given[0], tuple) else (given[0],) * 6
+        sizes = first.shape[: -len(padding) // 2 - 1 : -1]
+        if any(n + sum(padding[2 * i : 2 * i + 2]) <= 0 for i, n in enumerate(sizes)):
+            return True
     if name in ("AvgPool3d", "LPPool3d"):
         return min(first.shape[-3:]) < max(np.ravel(given[0 if name[0] == "A" else 1]))
     # torch does not look at the shapes where nothing comes out, and has NaN for what is summed over nothing.
@@ -367,29 +398,37 @@ count, differ = 0, []
 for seed, (name, (options, inputs)) in itertools.product(sys.argv[1:], MODULES.items()):
     rng = random.Random(f"{seed} {name}")
     kinds, shapes = inputs.split()[::2], inputs.split()[1::2]
-    for _ in range(20):
+    for number in range(40):
         given, named = chosen(rng, options)
         sizes = [tuple(map(int, shape.split(","))) for shape in shapes]
-        if rng.random() < 0.3:
+        plain = number < 20  # of float32
+        if rng.random() < (0.3 if plain else 0.1):
             sizes = [nearly(rng, shape) for shape in sizes]
         arrays = [drawn(rng, kind, shape) for kind, shape in zip(kinds, sizes, strict=True)]
         graded = rng.random() < 0.6 and not kinds[0].isdigit()
-        theirs, start = behaviour(torch, name, given, named, arrays, None, graded)
-        ours, _ = behaviour(tp, name, given, named, arrays, start, graded)
+        dtype = "float32" if plain else rng.choice(DTYPES)
+        orders = [("plain" if plain else rng.choice(ORDERS)) for _ in sizes]
+        mode = "plain" if plain else rng.choice(MODES)
+        how = dtype, orders, mode
+        theirs, start = behaviour(torch, name, given, named, arrays, None, graded, how)
+        ours, _ = behaviour(tp, name, given, named, arrays, start, graded, how)
         count += 1
         for step in {**theirs, **ours}:
+            if "refused" in theirs and more(dtype, orders):
+                break
             if step == "refused":
                 equal = (step in theirs) is (step in ours)
             else:
-                equal = step in theirs and step in ours and same(theirs[step], ours[step])
-            if not equal and not known(name, given, named, arrays):
+                equal = step in theirs and step in ours and same(theirs[step], ours[step], dtype)
+            if not equal and not known(name, given, named, arrays, orders):
                 what = (
                     f"{theirs.get(step)} {ours.get(step)}"
                     if step in ("refused", "extra_repr", "names")
                     else ""
                 )
+                said = "" if plain else f"{dtype} {orders} {mode} "
                 differ.append(
-                    f"{name} {given} {named} {sizes} {'graded ' if graded else ''}{step} {what}"
+                    f"{name} {given} {named} {sizes} {said}{'graded ' if graded else ''}{step} {what}"
                 )
                 break
 sys.stdout.write("\n" + json.dumps([count, differ]) + "\n")

@@ -47,7 +47,7 @@ def test_random_calls():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "least"), [("random_functions.py", 1500), ("random_modules.py", 2000)]
+    ("name", "least"), [("random_functions.py", 3500), ("random_modules.py", 5000)]
 )
 def test_random_parts_of_networks(name, least):
     count, differ, seeds = drawn(name)

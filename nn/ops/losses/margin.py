@@ -10,7 +10,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import INTEGER, int64, scalar_type
 from tensorplug.core.device.scalars import Real
 from tensorplug.core.dispatch.op_registry import composite
-from tensorplug.core.ops import arange, minimum, relu, where, zeros
+from tensorplug.core.ops import arange, exp, log1p, minimum, relu, where, zeros
 from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.predicates import result_type
 from tensorplug.core.tensor.shapes import broadcast_shapes, normalize_dim
@@ -125,7 +125,7 @@ def margin_ranking_loss(
     RuntimeError
         If the numbers of dimensions differ.
     """
-    losses = (-target * (input1 - input2) + margin).clamp(min=0)
+    losses = (-target * (input1 - input2) + float(margin)).clamp(min=0)
     return reduced(losses, reduction, "margin_ranking_loss")
 
 
@@ -168,7 +168,9 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return ``log(1 + exp(-target * input))``, reduced; targets are 1 or -1."""
-    return reduced(-logsigmoid(target * input), reduction, "soft_margin_loss")
+    product = target * input
+    losses = log1p(exp(-product)) if product.dtype.is_complex else -logsigmoid(product)
+    return reduced(losses, reduction, "soft_margin_loss")
 
 
 def _check_multi_margin(

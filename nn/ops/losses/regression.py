@@ -9,7 +9,7 @@ from typing import Any
 from tensorplug.autograd import derivative, no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import FLOATING, finfo
-from tensorplug.core.dispatch.op_registry import composite
+from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.errors import warn
 from tensorplug.core.ops import broadcast_tensors, full_like, where, xlogy
 from tensorplug.core.ops.rules import in_float32
@@ -59,6 +59,8 @@ def _check_smooth_l1(input: Any, target: Any, reduction: str, beta: float) -> An
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     check_reduction(reduction)
+    if beta == 0:  # as of complex numbers, too
+        return Delegated(l1_loss(input, target, reduction=reduction))
     return _broadcast(input, target, reduction, beta, name="smooth_l1_loss")
 
 
@@ -201,8 +203,6 @@ def smooth_l1_loss(
         If `beta` is negative.
     """
     difference = input - target
-    if beta == 0:
-        return reduced(difference.abs(), reduction, "smooth_l1_loss")
     capped = _capped(difference, beta)
     return reduced(capped / beta * difference.sub(capped, alpha=0.5), reduction, "smooth_l1_loss")
 
