@@ -334,7 +334,8 @@ def resize(self: Any, *sizes: Any) -> Any:
 
 def polygamma_(self: Any, n: int) -> Any:
     """Replace each element by the `n`-th derivative of digamma there."""
-    return self.copy_(polygamma(n, self))
+    # The gradient needs the elements from before.
+    return self.copy_(polygamma(n, self.clone() if self.requires_grad else self))
 
 
 for _method in (
