@@ -9,7 +9,7 @@ from ..device.dtypes import BOOL, FLOATING, Number
 from ..dispatch.op_registry import composite, handle
 from ..dispatch.out_dtypes import exact_out
 from ..tensor.base import TensorBase
-from ..tensor.shapes import normalize_dim, normalize_dims
+from ..tensor.shapes import existing_dim, normalize_dim, normalize_dims
 from .reductions.reductions import sum
 from .rules import cast, check_tensor, rounded_once, to_floating
 
@@ -130,10 +130,10 @@ def gradient(
     if spacing is None:
         spacing = 1
     if isinstance(dim, Sequence):
-        dims = [normalize_dim(d, ndim, "gradient") for d in dim]
+        dims = [existing_dim(d, ndim, "gradient") for d in dim]
         normalize_dims(dims, ndim, "gradient")
     else:
-        dims = list(range(ndim)) if dim is None else [normalize_dim(dim, ndim, "gradient")]
+        dims = list(range(ndim)) if dim is None else [existing_dim(dim, ndim, "gradient")]
     spacings = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(spacings) != len(dims):
         raise RuntimeError(
@@ -218,9 +218,7 @@ def _trapezoids(
         )
     if isinstance(dx, complex):
         raise RuntimeError(f"{name}(): Currently, we only support dx as a real number, got {dx}")
-    if not y._shape:
-        raise IndexError(f"{name}(): Dimension specified as {dim} but tensor has no dimensions")
-    dim = normalize_dim(dim, len(y._shape), name)
+    dim = existing_dim(dim, len(y._shape), name)
     for value, label in ((y, "y"), (x, "x")):
         if value is not None and value.dtype.category == BOOL:
             raise RuntimeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..device.dtypes import BOOL, DType, Number, bool_, result_dtype, uint8
+from ..device.dtypes import BOOL, DType, Number, bool_, result_dtype, scalar_type, uint8
 from ..device.scalars import fitting, loosely
 from ..dispatch import op_registry
 from ..dispatch.arguments import fits, plain
@@ -248,15 +248,15 @@ dispatch_state.add_method("where", _where_method)
 _INDEX_PUT = op_registry.handle("index_put")
 
 
-def _mask(input: Any, mask: Any, name: str) -> None:
+def _mask(input: Any, mask: Any, name: str, expected: str) -> None:
     check_tensor(input, name)
     check_tensor(mask, name, "mask")
     if mask._key.dtype is not bool_:
-        raise RuntimeError(f"{name}: expected BoolTensor for mask, got dtype {mask.dtype.name}")
+        raise RuntimeError(f"{name}: {expected}got mask with dtype {scalar_type(mask.dtype)}")
 
 
 def _canonical_masked_select(input: Any, mask: Any) -> Any:
-    _mask(input, mask, "masked_select")
+    _mask(input, mask, "masked_select", "expected BoolTensor for mask, ")
     if input._shape == mask._shape and input._shape and input._key.device is mask._key.device:
         return input, mask
     shape = broadcast_shapes(input._shape, mask._shape) or (1,)
@@ -281,7 +281,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 
 def _canonical_masked_scatter(input: Any, mask: Any, source: Any) -> tuple[Any, Any, Any]:
-    _mask(input, mask, "masked_scatter")
+    _mask(input, mask, "masked_scatter", "masked_scatter_ only supports boolean masks, but ")
     check_tensor(source, "masked_scatter", "source")
     if source._key.dtype is not input._key.dtype:
         raise RuntimeError(

@@ -11,7 +11,7 @@ from ..device.dtypes import DType, int32, int64
 from ..dispatch import op_registry
 from ..dispatch.op_registry import Delegated, Spec, composite, primitive
 from ..tensor.base import TensorBase
-from ..tensor.shapes import as_shape, normalize_dim, normalize_dims, one_or_several
+from ..tensor.shapes import as_shape, existing_dim, normalize_dim, normalize_dims, one_or_several
 from .copying import cast, clone, copied
 from .indexing.index_select import index_select
 from .indexing.indexing import part
@@ -110,10 +110,7 @@ def _canonical_roll(input: Any, shifts: Any, dims: Any = None) -> Any:
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}"
         )
-    for axis in axes:
-        if not shape:
-            raise IndexError(f"roll(): Dimension specified as {axis} but tensor has no dimensions")
-    return input, steps, tuple([normalize_dim(axis, len(shape), "roll") for axis in axes])
+    return input, steps, tuple([existing_dim(axis, len(shape), "roll") for axis in axes])
 
 
 @composite(rule=_canonical_roll)

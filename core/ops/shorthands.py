@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast as typed
 
@@ -12,7 +13,7 @@ from ..dispatch.state import dispatch_state
 from ..errors import warn
 from ..tensor import shapes
 from ..tensor.layout import memory_format
-from ..tensor.shapes import Size, normalize_dim, one_or_several
+from ..tensor.shapes import Size, one_or_several
 from .copying import copied
 from .creation.creation import empty
 from .creation.ranges import arange
@@ -99,7 +100,7 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
     Raises
     ------
     RuntimeError
-        If two sizes of one dimension differ and neither is 1, or one is negative.
+        If two sizes of one dimension differ and neither is 1, or one is negative or no int.
 
     Examples
     --------
@@ -107,9 +108,16 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
     >>> tp.broadcast_shapes((2, 1), (3,), 1)
     Size([2, 3])
     """
-    given = [one_or_several(s) for s in shapes]
-    for shape in given:
-        if any(size < 0 for size in shape):
+    given = []
+    for shape in shapes:
+        try:
+            given.append(tuple(map(operator.index, one_or_several(shape))))
+        except TypeError:
+            raise RuntimeError(
+                "broadcast_shapes(): Input shapes should be of type ints, a tuple of ints, or a list "
+                f"of ints, got {shape}"
+            ) from None
+        if any(size < 0 for size in given[-1]):
             raise RuntimeError(f"broadcast_shapes(): negative sizes do not broadcast: {shape}")
     return Size(_common(*given))
 
@@ -175,7 +183,8 @@ def empty_permuted(
     size : sequence of int
         The shape.
     physical_layout : sequence of int
-        The dimensions from the one with the largest stride to the one with the smallest.
+        The dimensions from the one with the largest stride to the one with the smallest, counted
+        from the front.
 
     Raises
     ------
@@ -193,12 +202,15 @@ def empty_permuted(
             "Number of dimensions in size does not match the length of the physical_layout; i.e. "
             f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(physical_layout)}"
         )
-    order = [normalize_dim(dim, len(size), "empty_permuted") for dim in physical_layout]
-    if sorted(order) != list(range(len(size))):
-        raise RuntimeError(
-            f"empty_permuted(): physical_layout {tuple(physical_layout)} must name each of the "
-            f"{len(size)} dimensions once"
-        )
+    order = list(physical_layout)
+    for position, dim in enumerate(order):
+        if not 0 <= dim < len(size):
+            raise RuntimeError(
+                f"empty_permuted(): Dimension out of range (expected to be between 0 and "
+                f"{len(size) - 1}, but got {dim} at index {position}); they are counted from the front"
+            )
+        if dim in order[:position]:
+            raise RuntimeError(f"empty_permuted(): Duplicate dim not allowed, got {order}")
     memory: Any = empty(
         [size[dim] for dim in order],
         dtype=dtype,
@@ -322,7 +334,8 @@ def resize(self: Any, *sizes: Any) -> Any:
 
 def polygamma_(self: Any, n: int) -> Any:
     """Replace each element by the `n`-th derivative of digamma there."""
-    return self.copy_(polygamma(n, self))
+    # The gradient needs the elements from before.
+    return self.copy_(polygamma(n, self.clone() if self.requires_grad else self))
 
 
 for _method in (

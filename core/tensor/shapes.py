@@ -145,6 +145,13 @@ def normalize_dim(dim: int, ndim: int, name: str = "op") -> int:
     return position + bound if position < 0 else position
 
 
+def existing_dim(dim: int, ndim: int, name: str) -> int:
+    """Return `dim` as :func:`normalize_dim` does, but refuse a 0-d tensor, which has none here."""
+    if not ndim:
+        raise IndexError(f"{name}(): Dimension specified as {dim} but tensor has no dimensions")
+    return normalize_dim(dim, ndim, name)
+
+
 def normalize_dims(
     dim: int | Iterable[int] | None, ndim: int, name: str = "op", *, empty_is_all: bool = True
 ) -> Shape:

@@ -65,6 +65,7 @@ def _rule(count: int) -> Callable[..., Any]:
         _check_weight(x, weight, bias, groups, count, name)
         steps = per_dimension(stride, count, name, "stride", 1)
         spread = per_dimension(dilation, count, name, "dilation", 1)
+        before, after = _padding(weight, padding, steps, spread, count, name)
         channels, *kernel = weight._shape[1:]
         outputs = weight._shape[0]
         if x._shape[1] != channels * groups:
@@ -82,7 +83,6 @@ def _rule(count: int) -> Callable[..., Any]:
                 f"Given weight of size {list(weight.shape)}, expected bias to be 1-dimensional with "
                 f"{outputs} elements, but got bias of size {list(bias.shape)} instead"
             )
-        before, after = _padding(weight, padding, steps, spread, count, name)
         for size, k, p, q, d in zip(x._shape[2:], kernel, before, after, spread, strict=True):
             if size + p + q < d * (k - 1) + 1:
                 padded = [n + p + q for n, p, q in zip(x._shape[2:], before, after, strict=True)]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.dispatch.op_registry import defined_by
-from tensorplug.core.dispatch.out_variants import warn_of_resize
 
 from ..ops.normalization import normalize as _vectors
 from ..ops.normalization.batch_norm import batch_norm
@@ -45,8 +45,6 @@ def normalize(
     >>> normalize(tp.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
-    result = _vectors.normalize(input, p, dim, eps)
-    if out is None:
-        return result
-    warn_of_resize("normalize", out, result._shape, 3)
-    return out.resize_(result.shape).copy_(result)
+    normalized: Any = _vectors.normalize
+    result: Tensor = normalized(input, p, dim, eps, out=out)
+    return result

@@ -14,6 +14,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.scalars import fitting
 from tensorplug.core.dispatch.keys import default_device
+from tensorplug.core.tensor.shapes import existing_dim
 from tensorplug.nn import functional as F
 
 from ._devices import DeviceModule
@@ -166,7 +167,8 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     if dim == -1:
         result = linalg.vector_norm(v, pow)
     else:
-        others = [axis for axis in range(v.dim()) if axis != dim % v.dim()]
+        kept = existing_dim(dim, v.dim(), "norm_except_dim")
+        others = [axis for axis in range(v.dim()) if axis != kept]
         result = linalg.vector_norm(v, pow, others, keepdim=True) if others else v.abs()
     return result
 

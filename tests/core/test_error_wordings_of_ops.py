@@ -211,6 +211,56 @@ ROWS = [
     ("output_size must either be a single Int or tuple of three Ints", lambda t: F(t).fractional_max_pool3d(t.ones(1, 1, 4, 4, 4), 2, (3,))),
     ("kernel_size must either be a single Int or tuple of ", lambda t: F(t).fractional_max_pool2d(t.ones(1, 1, 4, 4), (1,), 2)),
     ("Expect _random_samples", lambda t: F(t).fractional_max_pool2d(t.ones(1, 1, 4, 4), 2, 2, _random_samples=t.ones(0, 1, 2))),
+    # --- dimensions ---
+    *[
+        (f"Dimension specified as {dim} but tensor has no dimensions", lambda t, name=name, dim=dim: getattr(t.fft, name)(t.tensor(1.0), dim=(dim,)))
+        for name in (*(f"{kind}{many}" for kind in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft") for many in ("2", "n")), "fftshift", "ifftshift")
+        for dim in (0, -1)
+    ],
+    *[
+        ("Dimension specified as 0 but tensor has no dimensions", call)
+        for call in (
+            lambda t: t.fft.fft(t.tensor(1.0), dim=0),
+            lambda t: t.gradient(t.tensor(1.0), dim=0),
+            lambda t: t.gradient(t.tensor(1.0), dim=(0,)),
+            lambda t: t.cross(t.tensor(1.0), t.tensor(1.0), dim=0),
+            lambda t: t.norm_except_dim(t.tensor(1.0)),
+            lambda t: t.roll(t.tensor(1.0), 1, 0),
+            lambda t: t.unbind(t.tensor(1.0)),
+            lambda t: t.unique(t.tensor(1.0), dim=0),
+            lambda t: t.trapezoid(t.tensor(1.0), dim=0),
+        )
+    ],
+    ("Dimension out of range (expected to be in range of [-2, 1], but got 5)", lambda t: t.norm_except_dim(t.ones(2, 3), 2, 5)),
+    ("slice() cannot be applied to a 0-dim tensor.", lambda t: t.slice_scatter(t.tensor(1.0), t.tensor(1.0))),
+    ("but got -1 at index 1", lambda t: t.empty_permuted((2, 3), (0, -1))),
+    ("expected to be between 0 and 0, but got 3 at index 0", lambda t: t.empty_permuted((2,), (3,))),
+    ("Duplicate dim not allowed", lambda t: t.empty_permuted((2, 3), (0, 0))),
+    ("Input shapes should be of type ints, a tuple of ints, or a list of ints, got 1.0", lambda t: t.broadcast_shapes(t.tensor(1.0), 2)),
+    # --- what is checked first ---
+    *[
+        (f"expected {label} to have {said}", lambda t, label=label, weights=weights: t.cov(t.ones(2, 3), **{label: weights(t)}))
+        for label, said, weights in (
+            ("fweights", "one or fewer dimensions but got fweights with 2", lambda t: t.ones(2, 3)),
+            ("aweights", "one or fewer dimensions but got aweights with 2", lambda t: ints(t, 2, 3)),
+            ("fweights", "integral dtype but got fweights with Float dtype", lambda t: t.ones(5)),
+            ("aweights", "floating point dtype but got aweights with Long dtype", lambda t: ints(t, 5)),
+        )
+    ],
+    *[
+        ("negative padding is not supported", lambda t, n=n: getattr(F(t), f"conv{n}d")(t.ones(1, 1, *[4] * n), t.ones(1, 2, *[2] * n), padding=-1))
+        for n in (1, 2, 3)
+    ],
+    ("masked_scatter_ only supports boolean masks, but got mask with dtype Float", lambda t: t.masked_scatter(t.ones(3), t.ones(3), t.ones(3))),
+    *[
+        (f"result type {kind} can't be cast to the desired output type {into}",
+         lambda t, made=made, out=out: F(t).normalize(t.ones(2, 3, dtype=getattr(t, made)), out=t.ones(2, 3, dtype=getattr(t, out))))
+        for made, kind, out, into in (
+            ("float32", "Float", "int64", "Long"),
+            ("float64", "Double", "uint8", "Byte"),
+            ("complex64", "ComplexFloat", "float32", "Float"),
+        )
+    ],
 ]  # fmt: skip
 
 

@@ -327,3 +327,27 @@ def test_random_from_a_bound_on(dtype):
     assert set(named.double().tolist()) == {low}
     with pytest.raises(TypeError, match="each once"):
         tp.empty(3).random_(3, 4, to=5)
+
+
+@pytest.mark.parametrize(
+    ("fill", "args"),
+    [
+        ("uniform_", ()), ("normal_", ()), ("random_", ()), ("bernoulli_", ()), ("bernoulli_", (0.5,)),
+        ("exponential_", ()), ("geometric_", (0.5,)), ("cauchy_", ()), ("log_normal_", ()),
+    ],
+)  # fmt: skip
+def test_dtypes_that_are_filled_are_those_of_torch(fill, args):
+    torch = pytest.importorskip("torch", reason="torch is the reference")
+
+    def taken(library, dtype):
+        x = library.ones(2, dtype=getattr(library, dtype))
+        try:
+            getattr(x, fill)(*args)
+        except (NotImplementedError, RuntimeError, TypeError):
+            assert x.tolist() == [1, 1]
+            return False
+        return True
+
+    names = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
+             "complex64", "complex128")  # fmt: skip
+    assert [n for n in names if taken(tp, n)] == [n for n in names if taken(torch, n)]

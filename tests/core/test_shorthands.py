@@ -102,6 +102,18 @@ def test_copies_and_parts():
     assert_close(y.polygamma_(1), expected)
 
 
+@pytest.mark.parametrize("n", range(4))
+@pytest.mark.parametrize("part", [(), (0,), (slice(None), 1)])
+def test_polygamma_in_place_has_the_gradient_of_the_op(n, part):
+    start = tp.tensor([[0.3, 1.5], [2.5, 0.7]], dtype=tp.float64, requires_grad=True)
+    written = start.clone()
+    written[part].polygamma_(n)
+    (gradient,) = tp.autograd.grad(written.sum(), start)
+    expected = tp.ones_like(gradient)
+    expected[part] = tp.polygamma(n + 1, start.detach()[part])
+    assert_close(gradient, expected)
+
+
 @pytest.mark.parametrize("shape", [(8, 5), (5, 8), (2, 6, 4)])
 @pytest.mark.parametrize("dtype", [tp.float64, tp.complex128])
 def test_factors_of_low_rank(shape, dtype):

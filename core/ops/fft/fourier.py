@@ -14,7 +14,7 @@ from ...device.dtypes import COMPLEX, FLOATING, FLOATS, DType, get_default_dtype
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_dtypes import exact_out
-from ...tensor.shapes import as_shape, normalize_dim, one_or_several
+from ...tensor.shapes import as_shape, existing_dim, one_or_several
 from ..arithmetic.pointwise import conj_physical
 from ..rules import cast, check_tensor
 
@@ -127,7 +127,7 @@ def _many_dims(
         dims = list(range(ndim - count, ndim))
     else:
         given = list(one_or_several(dim))
-        dims = [normalize_dim(d, ndim, name) for d in given]
+        dims = [existing_dim(d, ndim, name) for d in given]
         if len(set(dims)) != len(dims):
             raise RuntimeError(f"{name}(): FFT dims must be unique, got {given}")
         if sizes is not None and len(sizes) != len(dims):
@@ -204,9 +204,7 @@ def _check_some(name: str, dims: tuple[int, ...]) -> None:
 
 def _single(name: str, input: Any, n: int | None, dim: int) -> tuple[Any, tuple[int, ...]]:
     check_tensor(input, name)
-    if not input._shape:
-        raise IndexError(f"{name}(): Dimension specified as {dim} but tensor has no dimensions")
-    dims = (normalize_dim(dim, len(input._shape), name),)
+    dims = (existing_dim(dim, len(input._shape), name),)
     if n is not None:
         _check_points(name, n)
     return (None if n is None else (n,)), dims
@@ -405,7 +403,7 @@ def _shifted(name: str, input: Any, dim: Dims, up: int) -> Any:
     if dim is None:
         dims = list(range(ndim))
     else:
-        dims = [normalize_dim(d, ndim, name) for d in one_or_several(dim)]
+        dims = [existing_dim(d, ndim, name) for d in one_or_several(dim)]
     if not dims:
         return input.clone()
     return input.roll([(input._shape[d] + up) // 2 for d in dims], dims)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import BOOL, INTEGER, int64, scalar_type
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_dtypes import exact_out, names_results
-from ...tensor.shapes import broadcast_shapes, is_truth, normalize_dim
+from ...tensor.shapes import broadcast_shapes, existing_dim, is_truth, normalize_dim
 from ..arithmetic.pointwise import mul
 from ..matmul.contractions import multiply_chain
 from ..matmul.products import matmul
@@ -306,8 +306,8 @@ def _along(name: str, input: Any, other: Any, dim: int) -> tuple[Any, ...]:
             f"{name}: inputs must have the same number of dimensions, got {list(input._shape)} and "
             f"{list(other._shape)}"
         )
-    named, dim = dim, normalize_dim(dim, len(input._shape), name)
-    if not input._shape or input._shape[dim] != 3 or other._shape[dim] != 3:
+    named, dim = dim, existing_dim(dim, len(input._shape), name)
+    if input._shape[dim] != 3 or other._shape[dim] != 3:
         raise RuntimeError(
             f"{name}: inputs dimension {named} must have length 3. Got shapes {list(input._shape)} "
             "and "

@@ -9,6 +9,6 @@ from tensorplug.core.ops.rules cimport check_tensor, number
 
 cdef DispatchState dispatch_state
 
-cpdef Generator source_of(object input, object generator, object name, bint whole=*)
+cpdef Generator source_of(object input, object generator, object name, int lowest=*, int highest=*)
 
 cpdef object checked_chance(object p, object name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import ALL_DTYPES, COMPLEX, FLOATING, float32
+from ...device.dtypes import ALL_DTYPES, BOOL, COMPLEX, FLOATING, float32
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.op_registry import composite
 from ...dispatch.out_dtypes import exact_out
@@ -20,11 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["bernoulli"]
 
 
-def source_of(input: Any, generator: Generator | None, name: str, whole: bool = False) -> Generator:
-    """Return the generator that an op of `input`, floats unless `whole` numbers will do, draws from."""
+def source_of(
+    input: Any,
+    generator: Generator | None,
+    name: str,
+    lowest: int = FLOATING,
+    highest: int = FLOATING,
+) -> Generator:
+    """Return the generator that an op of `input`, of a dtype between two categories, draws from."""
     check_tensor(input, name)
-    if not whole and input._key.dtype.category < FLOATING:
-        raise NotImplementedError(f"{name}(): not implemented for {input._key.dtype.name}")
+    if not lowest <= input._key.dtype.category <= highest:
+        remedy = ": dtype must be a floating point" if lowest == FLOATING else ""
+        raise NotImplementedError(f"{name}(): not implemented for {input._key.dtype.name}{remedy}")
     return chosen_generator(generator, input._key.device, name)
 
 
@@ -73,7 +80,7 @@ def bernoulli(
     >>> tp.bernoulli(tp.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
-    source = source_of(input, generator, "bernoulli", p is not None)
+    source = source_of(input, generator, "bernoulli", FLOATING if p is None else BOOL)
     chance = checked_chance(input if p is None else p, "bernoulli")
     drawn = bernoulli_numbers(input._shape, input._key, source, chance)
     return in_place_of(drawn, input)

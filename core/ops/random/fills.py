@@ -17,6 +17,7 @@ from ...device.dtypes import (
     BOOL,
     COMPLEX,
     FLOATING,
+    INTEGER,
     Number,
     finfo,
     float32,
@@ -169,7 +170,7 @@ def _precise(input: Any) -> DispatchKey:
 def _uniform_plan(
     input: Any, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None
 ) -> _Plan:
-    source = source_of(input, generator, "uniform_")
+    source = source_of(input, generator, "uniform_", FLOATING, COMPLEX)
     low: Any = number(from_, "uniform_", "from")
     high: Any = number(to, "uniform_", "to")
     if not low <= high:
@@ -209,7 +210,7 @@ in_place(uniform)(_filling(_uniform_plan))
 def _normal_plan(
     input: Any, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
 ) -> _Plan:
-    source = source_of(input, generator, "normal_")
+    source = source_of(input, generator, "normal_", FLOATING, COMPLEX)
     center, deviation = number(mean, "normal_", "mean"), number(std, "normal_", "std")
     check_deviation(deviation, "normal_")
     return normal_numbers, input._key, source, (), _scaling(deviation, center)
@@ -257,7 +258,7 @@ def _random_plan(
     generator: Generator | None = None,
     **named: int | None,
 ) -> _Plan:
-    source = source_of(input, generator, "random_", True)
+    source = source_of(input, generator, "random_", BOOL)
     dtype = input._key.dtype
     from_, to = bounds if len(bounds) == 2 and not named else _bounds(bounds, named)
     low = 0 if from_ is None else int(from_)
@@ -298,7 +299,7 @@ in_place(random)(_filling(_random_plan))
 
 
 def _bernoulli_plan(input: Any, p: Any = 0.5, *, generator: Generator | None = None) -> _Plan:
-    source = source_of(input, generator, "bernoulli_", True)
+    source = source_of(input, generator, "bernoulli_", BOOL)
     chance = checked_chance(p, "bernoulli_")
     return bernoulli_numbers, input._key, source, (chance,), []
 
@@ -354,7 +355,7 @@ in_place(exponential)(_filling(_exponential_plan))
 
 
 def _geometric_plan(input: Any, p: float, *, generator: Generator | None = None) -> _Plan:
-    source = source_of(input, generator, "geometric_", True)
+    source = source_of(input, generator, "geometric_", INTEGER)
     chance: Any = number(p, "geometric_", "p")
     if not 0 < chance < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={chance:g}")

@@ -11,7 +11,7 @@ from ...device.dtypes import int64, scalar_type
 from ...dispatch.op_registry import composite
 from ...dispatch.state import dispatch_state
 from ...tensor.base import TensorBase
-from ...tensor.shapes import as_shape, normalize_dim
+from ...tensor.shapes import as_shape, existing_dim, normalize_dim
 from ..indexing.indexing import at, part
 from ..rules import check_tensor
 
@@ -55,9 +55,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """
     check_tensor(input, "unbind")
     shape = input._shape
-    if not shape:
-        raise IndexError(f"unbind(): Dimension specified as {dim} but tensor has no dimensions")
-    dim = normalize_dim(dim, len(shape), "unbind")
+    dim = existing_dim(dim, len(shape), "unbind")
     many = _are_many(shape[dim])
     try:
         if many:

@@ -9,7 +9,7 @@ from ...device.dtypes import BOOL, bool_, int64, promote_types, result_dtype
 from ...dispatch.op_registry import Delegated, composite, handle
 from ...dispatch.out_dtypes import exact_out
 from ...tensor.base import TensorBase
-from ...tensor.shapes import normalize_dim
+from ...tensor.shapes import existing_dim
 from ..reductions.reductions import any, refuse_complex
 from ..rules import cast, check_tensor
 from .searching import searchsorted
@@ -60,9 +60,7 @@ def _as_rows(input: Tensor, dim: int | None, name: str) -> tuple[Tensor, int]:
     """Return the input flat, or as a matrix with a row for each slice along `dim`, and the dim."""
     if dim is None:
         return input.reshape(-1), 0
-    if not input._shape:
-        raise IndexError(f"{name}(): Dimension specified as {dim} but tensor has no dimensions")
-    dim = normalize_dim(dim, len(input._shape), name)
+    dim = existing_dim(dim, len(input._shape), name)
     others = [size for d, size in enumerate(input._shape) if d != dim]
     if 0 in others:
         raise RuntimeError(

@@ -15,6 +15,7 @@ from ...device.dtypes import (
     bfloat16,
     float16,
     float32,
+    scalar_type,
 )
 from ...dispatch.op_registry import composite
 from ...dispatch.out_dtypes import exact_out
@@ -201,11 +202,16 @@ def std_mean(
 # --- covariance -------------------------------------------------------------------------------
 
 
-def _check_weights(weights: Tensor, label: str, count: int) -> None:
+def _check_weights(weights: Tensor, label: str, count: int, category: int, kind: str) -> None:
     if len(weights._shape) > 1:
         raise RuntimeError(
             f"cov(): expected {label} to have one or fewer dimensions but got {label} with "
             f"{len(weights._shape)} dimensions"
+        )
+    if weights.dtype.category != category:
+        raise RuntimeError(
+            f"cov(): expected {label} to have {kind} dtype but got {label} with "
+            f"{scalar_type(weights.dtype)} dtype"
         )
     if weights.numel() != count:
         raise RuntimeError(
@@ -257,18 +263,10 @@ def cov(
     count = rows._shape[1]
     weights: Any = None
     if fweights is not None:
-        if fweights.dtype.category != INTEGER:
-            raise RuntimeError(
-                f"cov(): expected fweights to have integral dtype but got {fweights.dtype}"
-            )
-        _check_weights(fweights, "fweights", count)
+        _check_weights(fweights, "fweights", count, INTEGER, "integral")
         weights = fweights
     if aweights is not None:
-        if aweights.dtype.category != FLOATING:
-            raise RuntimeError(
-                f"cov(): expected aweights to have floating point dtype but got {aweights.dtype}"
-            )
-        _check_weights(aweights, "aweights", count)
+        _check_weights(aweights, "aweights", count, FLOATING, "floating point")
         weights = aweights if weights is None else weights * aweights
     if weights is None:
         average = mean(rows, 1, True)

@@ -72,6 +72,8 @@ def _canonical_slice_scatter(
 ) -> tuple[Any, ...]:
     check_tensor(input, "slice_scatter")
     shape = input._shape
+    if not shape:
+        raise IndexError("slice_scatter(): slice() cannot be applied to a 0-dim tensor.")
     dim = normalize_dim(dim, len(shape), "slice_scatter")
     if step <= 0:
         raise ValueError(f"slice_scatter(): step must be greater than zero, got {step}")

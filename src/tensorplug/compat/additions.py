@@ -6,8 +6,7 @@ import enum
 import importlib
 import re
 import warnings
-import weakref
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import partial
 from typing import Any, Self
@@ -38,6 +37,7 @@ from tensorplug.torch_version import TorchVersion
 from . import compiling, internals, masked_parts, utilities
 from .compiling import no, nothing
 from .distribution import VERSION
+from .weak import WeakIdKeyDictionary
 
 
 def _set_default_tensor_type(t: Any) -> None:
@@ -130,33 +130,6 @@ class FloatFunctional(Module):
     def add_relu(self, x: Any, y: Any) -> Any:
         """Return the sum where it is positive, else 0."""
         return (x + y).relu()
-
-
-class WeakIds(MutableMapping[Any, Any]):
-    """A dictionary whose keys are objects themselves, not what they equal, as long as they live."""
-
-    def __init__(self, dict: Any = None) -> None:  # torch's name
-        self._items: dict[int, tuple[Any, Any]] = {}
-        self.update(dict or {})
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        number, items = id(key), self._items
-        self._items[number] = weakref.ref(key, lambda _: items.pop(number, None)), value
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._items[id(key)][1]
-
-    def __delitem__(self, key: Any) -> None:
-        del self._items[id(key)]
-
-    def __contains__(self, key: object) -> bool:
-        return id(key) in self._items
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter([key for key in [ref() for ref, _ in self._items.values()] if key is not None])
-
-    def __len__(self) -> int:
-        return len(self._items)
 
 
 _FSDP_CONSTANTS = {
@@ -365,7 +338,10 @@ _OWN: dict[str, dict[str, Any]] = {
         "np_str_obj_array_pattern": re.compile("[SaUO]"),
     },
     "torch.utils.data._utils.worker": {"_generate_state": numpy_state, "_worker_info": None},
-    "torch.utils.weak": {"WeakIdKeyDictionary": WeakIds, "WeakTensorKeyDictionary": WeakIds},
+    "torch.utils.weak": {
+        "WeakIdKeyDictionary": WeakIdKeyDictionary,
+        "WeakTensorKeyDictionary": WeakIdKeyDictionary,
+    },
     "torch.distributions.transforms": {"_InverseTransform": _InverseTransform},
     "torch.utils.data": {"functional_datapipe": compiling.no_op_decorator},
     "torch.utils.tensorboard": {"SummaryWriter": SummaryWriter},
