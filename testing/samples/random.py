@@ -10,12 +10,12 @@ import numpy as np
 
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import (
-    ALL_DTYPES,
     COMPLEXES,
     FLOATS,
     INTEGRAL,
     DType,
     bfloat16,
+    bool_,
     float16,
     float32,
     float64,
@@ -536,7 +536,7 @@ RECORDS = [
         "random.bernoulli",
         _fill(0.3),
         _zeros_and_ones,
-        ALL_DTYPES,
+        (*_REAL, bool_),
         errors=_fill_errors("p_in", 1.5),
     ),
     _record("bernoulli", _bernoulli, _zeros_and_ones, FLOATS, errors=_fill_errors("p_in", 1.5)),
