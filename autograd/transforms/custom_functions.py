@@ -7,7 +7,8 @@ from typing import Any
 from tensorplug.core.tensor.tensor import Tensor
 
 from ..forward.forward_mode import _innermost, set_tangent, tangent_at
-from ..function import Function, FunctionCtx
+from ..function import Function
+from ..function_node import FunctionCtx
 from ..vmap.batched_tensor import BatchLevel, front, is_batched, moved, wrap
 from ..vmap.calls import innermost
 from ..vmap.plugin_rules import placed, two_returns
