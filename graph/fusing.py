@@ -76,7 +76,9 @@ def _ask(
         if not numbers or not shown.free.issuperset(numbers):
             continue
         ends = _ends(program, numbers)
-        if ends is None:
+        if (
+            ends is None or not ends[1]
+        ):  # of a loss whose gradient is all that is asked for, nothing comes out
             continue
         inputs, outputs = ends
         shown.read.clear()

@@ -97,6 +97,34 @@ def test_a_fuser_of_a_third_party_is_called(registry, tensors):
     assert fuser.calls == calls
 
 
+def test_a_region_of_which_nothing_comes_out_is_not_compiled(registry):
+    """Of a loss whose gradient alone is asked for, what was added up is left over."""
+
+    class Adder(Fuser):
+        name, device_type, priority = "adder", "cpu", 1000
+        regions_named, outputs = 0, ()
+
+        def regions(self, program):
+            steps = tuple([n for n in sorted(program.free) if program.steps[n].op == "add"])
+            self.regions_named += len(steps) > 1
+            return [Region(steps, 1.0)] if len(steps) > 1 else []
+
+        def compile(self, program, region, inputs, outputs):
+            self.outputs += (len(outputs),)
+
+    def loss(*tensors):
+        return sum([tensor.exp().sum() for tensor in tensors])
+
+    fuser = Adder()
+    registry.register(stranger(fuser))
+    compiled = tp.compile(lambda *given: tp.func.grad(loss, (0, 1, 2))(*given))
+    tensors = [tp.zeros(2, requires_grad=True) for _ in range(3)]
+    for _ in range(3):
+        assert [g.tolist() for g in compiled(*tensors)] == [[1.0, 1.0]] * 3
+    assert fuser.regions_named
+    assert 0 not in fuser.outputs
+
+
 def test_a_fuser_may_come_later(registry, tensors):
     compiled = tp.compile(program)
     with tp.no_grad():
