@@ -194,8 +194,12 @@ def gelu_backward(g: Tensor, input: Tensor, approximate: str) -> Tensor:
 
 def _canonical_silu(input: Any) -> Any:
     if _tensor(input, "silu").dtype.is_complex:
-        return Delegated(input * input.sigmoid())
+        return Delegated.to(_times_sigmoid, input)
     return (_floating(input, "silu"),)
+
+
+def _times_sigmoid(input: Any) -> Any:
+    return input * input.sigmoid()
 
 
 @composite(rule=_canonical_silu, method=False)
@@ -277,6 +281,17 @@ def logsigmoid_backward(g: Tensor, input: Tensor) -> Tensor:
 def mish(input: Tensor) -> Tensor:
     """Return x times tanh(softplus(x))."""
     return widened(lambda x: x * softplus(x, 1.0, 20.0).tanh(), input)
+
+
+@composite(shapes="g(*S), input(*S)", method=False)
+def mish_backward(g: Tensor, input: Tensor) -> Tensor:
+    """Return `g` times the derivative of :func:`mish`."""
+
+    def body(g: Any, x: Any) -> Any:
+        t = softplus(x, 1.0, 20.0).tanh()
+        return g * (t + x * (1 - t * t) * x.sigmoid())
+
+    return widened(body, g, input)
 
 
 def _canonical_hardtanh(
@@ -566,6 +581,7 @@ DERIVATIVES = [
     ),
     derivative("gelu", input=lambda g, input, approximate: gelu_backward(g, input, approximate)),
     derivative("silu", input=lambda g, input: silu_backward(g, input)),
+    derivative("mish", input=lambda g, input: mish_backward(g, input)),
     derivative(
         "softplus",
         input=lambda g, input, beta, threshold: softplus_backward(g, input, beta, threshold),

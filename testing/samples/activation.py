@@ -161,6 +161,11 @@ RECORDS = [
         _gradient_samples(()),
         _slope_of(lambda a: a * np.clip(a + 3, 0, 6) / 6),
     ),
+    layer_record(
+        "mish_backward",
+        _gradient_samples(()),
+        _slope_of(lambda a: a * np.tanh(np.log1p(np.exp(a)))),
+    ),
     layer_record("mish", _activation_samples(()), lambda a: a * np.tanh(np.log1p(np.exp(a)))),
     layer_record(
         "hardtanh", _activation_samples((-1.0, 1.5)), lambda a, low, high: np.clip(a, low, high)

@@ -40,6 +40,25 @@ def test_double_to_half_rounds_once(step: int) -> None:
     assert np.isnan(found[np.isnan(expected)]).all()
 
 
+WHOLE_AND_PARTS = ["float32", "float64", "float16", "bfloat16", "int64", "complex64", "complex128"]
+
+
+@pytest.mark.parametrize("to", WHOLE_AND_PARTS)
+@pytest.mark.parametrize("name", WHOLE_AND_PARTS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(), (7,), (3, 5), (2, 1, 9), (0, 3)], ids=str)
+def test_complex_and_real_numbers(shape: tuple[int, ...], layout: str, name: str, to: str) -> None:
+    rng = np.random.default_rng(0)
+    array = rng.standard_normal(shape) * 9 + 1j * rng.standard_normal(shape)
+    array = LAYOUTS[layout](array) if shape else array
+    with tp.prefer("cpu_numpy"):
+        given = tp.tensor(array).to(getattr(tp, name))
+        expected = given.to(getattr(tp, to))
+    found = given.to(getattr(tp, to))
+    assert found.dtype is expected.dtype
+    assert tp.equal(found, expected)
+
+
 PAIRED = ["float16", "float32", "float64", "complex64", "complex128", "int32", "bool", "bfloat16"]
 
 

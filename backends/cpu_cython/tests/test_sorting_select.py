@@ -261,3 +261,14 @@ def test_places_that_are_not_zero(dtype):
                 np.testing.assert_array_equal(
                     sorting_select.nonzero_static(array, size, -5), expected
                 )
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "uint8", "int64", "float16", "float32", "float64", "uint16", "complex64"]
+)
+def test_places_of_a_number(dtype: str) -> None:
+    """There is one place without coordinates, or none."""
+    for value in (0, 1):
+        array = np.array(value, dtype)
+        assert sorting_select.nonzero(array).shape == (value, 0)
+        assert sorting_select.nonzero_static(array, 3, -1).shape == (3, 0)

@@ -9,6 +9,7 @@ from tensorplug.autograd import derivative
 from tensorplug.core.device.dtypes import FLOATING, DType, int64, result_dtype, scalar_type, uint8
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import log_softmax, ones, softmax, where, zeros
+from tensorplug.core.ops.comparison import is_within
 from tensorplug.core.ops.rules import cast, in_float32
 from tensorplug.core.tensor.predicates import all_samples
 
@@ -465,8 +466,7 @@ def binary_cross_entropy(
 
 
 def _all_between_0_and_1(input: Any) -> bool:
-    every = all_samples(input)
-    return bool(((every >= 0) & (every <= 1)).all())
+    return is_within(all_samples(input).detach(), 0.0, 1.0)
 
 
 def _binary_terms(input: Any, target: Any) -> Any:

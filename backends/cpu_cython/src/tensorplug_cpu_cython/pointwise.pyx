@@ -491,6 +491,57 @@ def casting_loop(int number, int target):
     return <size_t> (clone_loops[number] if number == target else kernels.cast[number][target])
 
 
+cdef void interleave(const char *real, char *to, Py_ssize_t count, int size) noexcept nogil:
+    """Make complex numbers of real ones of so many bytes."""
+    cdef Py_ssize_t i
+    if size == 4:
+        for i in range(count):
+            (<float *> to)[2 * i] = (<const float *> real)[i]
+            (<float *> to)[2 * i + 1] = 0
+    else:
+        for i in range(count):
+            (<double *> to)[2 * i] = (<const double *> real)[i]
+            (<double *> to)[2 * i + 1] = 0
+
+
+cdef void real_parts(const char *pairs, char *to, Py_ssize_t count, int size) noexcept nogil:
+    """Write the real parts of complex numbers, of so many bytes each."""
+    cdef Py_ssize_t i
+    if size == 4:
+        for i in range(count):
+            (<float *> to)[i] = (<const float *> pairs)[2 * i]
+    else:
+        for i in range(count):
+            (<double *> to)[i] = (<const double *> pairs)[2 * i]
+
+
+cdef np.ndarray between_complex(np.ndarray array, np.dtype to):
+    """Return complex numbers as their real parts, or real ones as complex, of one precision and dense; else None."""
+    cdef np.ndarray result
+    cdef int kind = np.PyArray_TYPE(array), target = to.num, size
+    cdef bint splits = kind == np.NPY_COMPLEX64 or kind == np.NPY_COMPLEX128
+    cdef Py_ssize_t count = np.PyArray_SIZE(array)
+    cdef char *from_
+    cdef char *into
+    if splits:
+        target, kind = kind, target
+    if (
+        not ((kind == np.NPY_FLOAT32 and target == np.NPY_COMPLEX64) or (kind == np.NPY_FLOAT64 and target == np.NPY_COMPLEX128))
+        or not tp_flat(array)
+    ):
+        return None
+    result = new_array(to, np.PyArray_NDIM(array), np.PyArray_DIMS(array), NULL)
+    size = 4 if kind == np.NPY_FLOAT32 else 8
+    from_ = <char *> np.PyArray_DATA(array)
+    into = <char *> np.PyArray_DATA(result)
+    with nogil:
+        if splits:
+            real_parts(from_, into, count, size)
+        else:
+            interleave(from_, into, count, size)
+    return result
+
+
 def cast(input, np.dtype to):
     """Return a C-contiguous copy, or one in the order of the input's memory, of another dtype."""
     cdef np.ndarray array = plain_array(input), result
@@ -499,8 +550,12 @@ def cast(input, np.dtype to):
     if number >= 0 and target >= 0:
         loop = clone_loops[number] if number == target else kernels.cast[number][target]
     if loop == NULL:
+        result = between_complex(array, to)
+        if result is not None:
+            return result
         if input.dtype.kind == "c" and to.kind not in "cb":
-            return cast(input.real, to)
+            result = between_complex(array, array.dtype.type(0).real.dtype)
+            return cast(input.real if result is None else result, to)
         return input.astype(to)
     result = mapped(array, array, loop, target, None, none, 16384)
     return iterate_over((array,), loop, to, None, none, 16384) if result is None else result

@@ -394,8 +394,6 @@ cdef np.ndarray nonzero_rows(np.ndarray input, Py_ssize_t rows, int64_t fill_val
     cdef Py_ssize_t wanted, count, total, i
     cdef const uint8_t *values
     cdef int64_t *out
-    if not dims:
-        return numpy.zeros((int(input != 0) if rows < 0 else rows, 0), numpy.int64)
     truth = pointwise.cast(input, descriptors[TP_BOOL]) if type_of(input) >= 0 else plain_array(input != 0)
     if not np.PyArray_IS_C_CONTIGUOUS(truth):
         truth = pointwise.clone(truth)
@@ -404,6 +402,8 @@ cdef np.ndarray nonzero_rows(np.ndarray input, Py_ssize_t rows, int64_t fill_val
     wanted = count_true(values, total) if rows < 0 else rows
     sizes[0], sizes[1] = wanted, dims
     result = new_array(<np.dtype> descriptors[TP_I64], 2, sizes, NULL)
+    if not dims:
+        return result
     out = <int64_t *> np.PyArray_DATA(result)
     with nogil:
         count = find_true(values, total, dims, np.PyArray_DIMS(truth), out, wanted)

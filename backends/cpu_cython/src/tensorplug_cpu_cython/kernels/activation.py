@@ -53,6 +53,7 @@ def build(table: KernelTable) -> None:
     for name in ("silu", "logsigmoid", "hardsigmoid", "hardswish"):
         loop = f"{_LOOPS.get(name, name)}_gradient"
         table.add(f"{name}_backward", pointwise.Binary(loop).call, dtypes=FLOATS)
+    table.add("mish_backward", pointwise.Binary("mish_backward").call, dtypes=FLOATS)
     for name in ("leaky_relu", "elu", "softplus", "hardtanh"):
         table.add(f"{name}_backward", _slope_with_numbers(f"{name}_gradient"), dtypes=FLOATS)
 

@@ -35,8 +35,10 @@ def build(table: KernelTable) -> None:
             return cast_below(input, dtype)  # floats of eight bits have no loops here
         given = input.dtype
         if given.kind == "c" and native.kind not in "cb":
-            input = input.real
+            input = pointwise.cast(input, _SINGLE if given.itemsize == 8 else _DOUBLE)
             given = input.dtype
+            if given is native:
+                return input
         # NumPy converts half precision one by one; by way of float32 each of these is rounded once, too.
         if given is not native and (
             (given is _HALF and native is not _SINGLE)
