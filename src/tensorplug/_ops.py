@@ -33,10 +33,6 @@ _OVERLOADS = frozenset(
 )  # fmt: skip
 
 
-#: Overloads that return what they make.
-_WITHOUT_OUT = frozenset({"default", "Tensor", "Scalar"})
-
-
 class OpOverload:
     """One form of an op: ``tp.ops.aten.add.Tensor``.
 
@@ -54,11 +50,6 @@ class OpOverload:
         self.__module__ = packet.__module__
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if "out" in kwargs and self._overloadname in _WITHOUT_OUT:
-            raise RuntimeError(
-                f"Unknown keyword argument 'out' for operator '{self.name()}'; the forms that write have "
-                "names of their own, such as `out`"
-            )
         return self._target(*args, **kwargs)
 
     @property

@@ -628,15 +628,3 @@ def test_most_of_atens_functions_have_a_counterpart():
     missing = {name for name in public if not hasattr(tp.ops.aten, name)}
     assert len(public) > 500
     assert len(missing) < 0.17 * len(public), sorted(missing)
-
-
-@pytest.mark.parametrize("name", ["add.Tensor", "mul.Scalar", "mm.default", "sum.default"])
-def test_forms_that_return_what_they_make_take_no_out(name):
-    packet, overload = name.split(".")
-    function = getattr(getattr(tp.ops.aten, packet), overload)
-    args = (
-        (tp.eye(2),) if packet == "sum" else (tp.eye(2), 2.0 if overload == "Scalar" else tp.eye(2))
-    )
-    with pytest.raises(RuntimeError, match="Unknown keyword argument 'out'"):
-        function(*args, out=tp.empty(2, 2))
-    assert function(*args) is not None
