@@ -393,7 +393,7 @@ def known(name, given, named, arrays, dtype, orders):
             return True
     if name in ("AvgPool3d", "LPPool3d"):
         return min(first.shape[-3:]) < max(np.ravel(given[0 if name[0] == "A" else 1]))
-    # torch does not look at the shapes where nothing comes out, has NaN for what is summed over nothing, and no
+    # torch does not look at shapes where nothing comes out, has NaN for what is summed over nothing, and no
     # gradients of convolutions that see padding alone.
     return 0 in first.shape and name.startswith(
         ("Pixel", "Channel", "BatchNorm", "Conv", "GroupNorm", "InstanceNorm", "EmbeddingBag")
