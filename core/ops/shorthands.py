@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any, cast as typed
 
 from ..device.dtypes import BOOL, int64
 from ..dispatch import op_registry
+from ..dispatch.out_dtypes import check_out
 from ..dispatch.state import dispatch_state
 from ..errors import warn
 from ..tensor import shapes
 from ..tensor.layout import memory_format
 from ..tensor.shapes import Size, one_or_several
-from .copying import copied
 from .creation.creation import empty
 from .creation.ranges import arange
-from .indexing.indexing import narrow
 from .linalg.functions import linalg_vander
 from .rearranging import flip
 from .rules import cast, check_tensor
+from .shape.copies import narrow_copy
 from .shape.splitting import chunk, split, split_with_sizes
 from .special.gamma import polygamma
 
@@ -159,11 +159,6 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     own = cast(x, int64) if x.dtype.category == BOOL else x
     powers: Any = linalg_vander(own, builtins.max(count, 1))[:, :count]
     return powers if increasing else flip(powers, (1,))
-
-
-def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """Return a copy of `length` positions of `input` along a dimension, from `start` on."""
-    return copied(narrow(input, dim, start, length))
 
 
 def empty_permuted(
@@ -335,7 +330,9 @@ def resize(self: Any, *sizes: Any) -> Any:
 def polygamma_(self: Any, n: int) -> Any:
     """Replace each element by the `n`-th derivative of digamma there."""
     # The gradient needs the elements from before.
-    return self.copy_(polygamma(n, self.clone() if self.requires_grad else self))
+    result: Any = polygamma(n, self.clone() if self.requires_grad else self)
+    check_out("polygamma_", self, result._key.dtype, result._key)
+    return self.copy_(result)
 
 
 for _method in (

@@ -47,6 +47,7 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
         In which order the elements fill the shape; by default row by row.
     """
     shape = check_sizes(as_shape(sizes, "resize_"), "resize_")
+    _refuse(self, "resize_")
     stride = None
     if memory_format is not None:
         stride = strides_of(shape, memory_format, self._key, "resize_")
@@ -54,7 +55,6 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
             return self
     elif shape == self._shape:
         return self
-    _refuse(self, "resize_")
     note_opaque("resize_()")
     count = math.prod(shape)
     if math.prod([max(size, 1) for size in shape]) * self._key.dtype.itemsize >= 1 << 63:

@@ -257,7 +257,9 @@ def alike(expected: Any, found: Any, tolerance: float) -> bool:
         return (
             isinstance(found, np.ndarray)
             and expected.shape == found.shape
-            and np.allclose(expected, found, tolerance, tolerance, equal_nan=True)
+            and np.allclose(
+                expected, found, tolerance, tolerance * larger(expected), equal_nan=True
+            )
         )
     if isinstance(expected, (list, tuple)):
         if is_error(expected):
@@ -268,6 +270,12 @@ def alike(expected: Any, found: Any, tolerance: float) -> bool:
             and all([alike(a, b, tolerance) for a, b in zip(expected, found, strict=True)])
         )
     return bool(expected == found)
+
+
+def larger(array: Any) -> float:
+    """Return the largest size of an array's finite numbers, or 1."""
+    sizes = np.abs(array[np.isfinite(array)]).astype(float)
+    return max(1.0, sizes.max(initial=0.0))
 
 
 def is_error(value: Any) -> bool:

@@ -8,8 +8,8 @@ import numpy as np
 TOLERANCES = {
     "float32": (1e-3, 1e-4),
     "float64": (1e-7, 1e-7),
-    "float16": (2e-2, 2e-2),
-    "bfloat16": (8e-2, 8e-2),
+    "float16": (5e-2, 5e-2),
+    "bfloat16": (1e-1, 1e-1),
     "complex64": (1e-3, 1e-4),
     "int64": (1e-4, 1e-4),  # of the numbers that some functions make of them
 }

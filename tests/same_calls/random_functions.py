@@ -186,7 +186,7 @@ def known(name, arrays, options, dtype, orders):
     empty = 0 in first
     reasons = {
         # The bias is a vector, the weight a matrix or more.
-        "linear": lambda: len(others[-1]) != 1,
+        "linear": lambda: len(others[-1]) != 1 or len(others[0]) != 2,
         "bilinear": lambda: len(others[-1]) != 1 or len(others[-2]) != 3,
         # Of other than vectors torch counts the elements, if it looks at them at all.
         # Running statistics are written to, if they are expanded, too.
@@ -199,6 +199,7 @@ def known(name, arrays, options, dtype, orders):
         "pad": lambda: any(before + after < 0 for before, after in pairs(options["pad"])),
         "max_unpool1d": lambda: empty,
         "max_unpool2d": lambda: empty,
+        "local_response_norm": lambda: empty and dtype == "complex64",
         # Means of integers are rounded down.
         "lp_pool1d": lambda: dtype == "int64",
         # Positions in half precision are a matter of rounding.

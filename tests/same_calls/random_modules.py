@@ -371,12 +371,18 @@ def more(dtype, orders):
     return dtype not in ("float32", "float64") or set(orders) != {"plain"}
 
 
-def known(name, given, named, arrays, orders):
+def known(name, given, named, arrays, dtype, orders):
     """Return whether modules differ for a reason that is known, see docs/deviations.md."""
     first, *others = arrays
     if name == "CTCLoss":  # blanks among the labels, and labels that there are not: undefined
         return (others[0] == given[0]).any() or others[0].max(initial=0) >= first.shape[-1]
     if "expanded" in orders and named.get("inplace", False):  # shared elements are not written to
+        return True
+    if name == "HingeEmbeddingLoss" and dtype == "int64":  # whose margin is rounded down
+        return True
+    if name == "SiLU" and dtype == "complex64":  # has no derivative, or another one in place
+        return True
+    if name == "Transformer" and dtype in ("float16", "bfloat16"):  # errors of many layers
         return True
     if name in ("ELU", "CELU", "LeakyReLU"):
         return named.get("inplace", False)
@@ -387,9 +393,10 @@ def known(name, given, named, arrays, orders):
             return True
     if name in ("AvgPool3d", "LPPool3d"):
         return min(first.shape[-3:]) < max(np.ravel(given[0 if name[0] == "A" else 1]))
-    # torch does not look at the shapes where nothing comes out, and has NaN for what is summed over nothing.
+    # torch does not look at shapes where nothing comes out, has NaN for what is summed over nothing, and no
+    # gradients of convolutions that see padding alone.
     return 0 in first.shape and name.startswith(
-        ("Pixel", "Channel", "BatchNorm", "GroupNorm", "InstanceNorm", "EmbeddingBag")
+        ("Pixel", "Channel", "BatchNorm", "Conv", "GroupNorm", "InstanceNorm", "EmbeddingBag")
     )
 
 
@@ -420,7 +427,7 @@ for seed, (name, (options, inputs)) in itertools.product(sys.argv[1:], MODULES.i
                 equal = (step in theirs) is (step in ours)
             else:
                 equal = step in theirs and step in ours and same(theirs[step], ours[step], dtype)
-            if not equal and not known(name, given, named, arrays, orders):
+            if not equal and not known(name, given, named, arrays, dtype, orders):
                 what = (
                     f"{theirs.get(step)} {ours.get(step)}"
                     if step in ("refused", "extra_repr", "names")

@@ -9,7 +9,7 @@ from ...dispatch import op_registry
 from ...dispatch.out_variants import warn_of_resize
 from ...tensor.shapes import normalize_dim
 from ..copying import copied
-from ..indexing.indexing import select
+from ..indexing.indexing import narrow, select
 from ..rules import check_tensor
 from ..strided import as_strided, diagonal, unfold, view_as_complex, view_as_real
 from .dimension_order import permute, t, transpose
@@ -27,6 +27,7 @@ __all__ = [
     "detach_copy",
     "diagonal_copy",
     "expand_copy",
+    "narrow_copy",
     "permute_copy",
     "select_copy",
     "slice_copy",
@@ -111,6 +112,13 @@ def expand_copy(
 ) -> Tensor:
     """Return a copy of what :func:`tensorplug.Tensor.expand` shows; `implicit` has no effect."""
     return _written("expand_copy", expand(input, size), out)
+
+
+def narrow_copy(
+    input: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None
+) -> Tensor:
+    """Return a copy of `length` positions of `input` along a dimension, from `start` on."""
+    return _written("narrow_copy", narrow(input, dim, start, length), out)
 
 
 @op_registry.defined_by(view)

@@ -85,7 +85,7 @@ def _truth_values(input: Tensor, return_inverse: bool, return_counts: bool) -> A
     return tuple(found) if len(found) > 1 else found[0]
 
 
-@composite()
+@composite(outputs="*")
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -140,7 +140,7 @@ def unique(
     return tuple(found) if len(found) > 1 else found[0]
 
 
-@composite()
+@composite(outputs="*")
 def unique_consecutive(
     input: Tensor,
     return_inverse: bool = False,
