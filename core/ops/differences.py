@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..device.dtypes import BOOL, FLOATING, Number
+from ..device.dtypes import BOOL, FLOATING, INTEGER, Number, int64, promote_types
 from ..dispatch.op_registry import composite, handle
 from ..dispatch.out_dtypes import exact_out
 from ..tensor.base import TensorBase
@@ -207,6 +207,12 @@ def _slope(input: Tensor, spacing: Any, dim: int, edge_order: int) -> Tensor:
 # --- integrals --------------------------------------------------------------------------------
 
 
+def _wide(input: Tensor) -> Tensor:
+    """Return integers in a dtype that holds the sum and the difference of two."""
+    narrow = input.dtype.category == INTEGER and input.dtype.itemsize < int64.itemsize
+    return cast(input, int64) if narrow else input
+
+
 def _trapezoids(
     name: str, y: Tensor, x: Tensor | None, dx: Number | None, dim: int
 ) -> tuple[Tensor, int]:
@@ -224,13 +230,13 @@ def _trapezoids(
             raise RuntimeError(
                 f"{name}(): received a bool input for `{label}`, but bool is not supported"
             )
-    after, before = _neighbours(y, dim)
+    after, before = _neighbours(_wide(y), dim)
     heights = after + before
     if x is None:
         return heights * ((1 if dx is None else dx) / 2), dim
     if not x._shape:
         # A single coordinate lies nowhere apart from itself.
-        return heights * 0.0, dim
+        return cast(heights, to_floating(promote_types(y.dtype, x.dtype))) * 0.0, dim
     if len(x._shape) == 1:
         if x._shape[0] != y._shape[dim]:
             raise RuntimeError(
@@ -242,7 +248,7 @@ def _trapezoids(
         x = x.reshape(shape)
     elif len(x._shape) < len(y._shape):
         x = x.reshape((1,) * (len(y._shape) - len(x._shape)) + x._shape)
-    right, left = _neighbours(x, dim)
+    right, left = _neighbours(_wide(x), dim)
     return heights * (right - left) / 2, dim
 
 

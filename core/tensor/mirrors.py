@@ -135,7 +135,9 @@ def conjugated(input: Any) -> Any:
     known = input._storage.mirror if isinstance(input, TensorBase) and input._storage else None
     if known is not None and known.shows is not None:
         view = input._view
-        if (input if view is None else view.base) is known.copy[0]():
+        shown = input if view is None else view.base
+        # One that was made to require grad begins a graph, which what it shows has no part in.
+        if shown is known.copy[0]() and not (shown.requires_grad and shown.is_leaf):
             source = known.source()  # twice is not at all
             return _VIEW.call(source, source._shape) if view is None else view.replay(source)
     copy = _CONJUGATE.call(input)

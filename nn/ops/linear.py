@@ -126,7 +126,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """
     # (..., 1, 1, in1) @ (out, in1, in2) -> (..., out, 1, in2)
     mixed = input1.unsqueeze(-2).unsqueeze(-2).matmul(weight).squeeze(-2)
-    output = (mixed * input2.unsqueeze(-2)).sum(-1)
+    output = (mixed * input2.unsqueeze(-2)).sum(-1, dtype=mixed.dtype)
     return output if bias is None else output + bias
 
 

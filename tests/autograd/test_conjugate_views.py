@@ -168,3 +168,21 @@ def test_writes_that_are_carried_over_are_not_captured() -> None:
     for _ in range(3):
         for found, wanted in zip(compiled(z), program(z), strict=True):
             assert found.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("outer", [False, True])
+@pytest.mark.parametrize("twice", ["conj", "mH", "row", "transpose"])
+def test_a_conjugate_that_begins_a_graph_gets_the_gradient(twice, outer):
+    """What it shows has no part in the graph, even if it requires a gradient of its own."""
+    torch = pytest.importorskip("torch", reason="torch is the reference")
+    found = []
+    for library in (tp, torch):
+        x = library.tensor([[1 + 2j, 3j], [2 - 1j, 4 + 0j]]).requires_grad_(outer)
+        with library.no_grad():
+            y = x.conj()
+        y = y.requires_grad_()
+        z = VIEWS[twice](y).conj()
+        (z * (2 - 1j)).real.sum().backward()
+        found.append((z.detach().resolve_conj().tolist(), y.grad.resolve_conj().tolist()))
+        assert x.grad is None
+    assert found[0] == found[1]

@@ -40,6 +40,11 @@ def masked(t):
     return __import__(f"{t.__name__}.masked").masked
 
 
+def attend(t, query, mask):
+    x = t.ones(query)
+    t.nn.MultiheadAttention(4, 4)(x, x, x, attn_mask=t.ones(mask) > 0)
+
+
 ROWS = [
     # --- reductions ---
     *[
@@ -237,6 +242,16 @@ ROWS = [
     ("expected to be between 0 and 0, but got 3 at index 0", lambda t: t.empty_permuted((2,), (3,))),
     ("Duplicate dim not allowed", lambda t: t.empty_permuted((2, 3), (0, 0))),
     ("Input shapes should be of type ints, a tuple of ints, or a list of ints, got 1.0", lambda t: t.broadcast_shapes(t.tensor(1.0), 2)),
+    # --- shapes of masks ---
+    *[
+        (said, lambda t, query=query, mask=mask: attend(t, query, mask))
+        for query, mask, said in (
+            ((4, 4), (5, 4, 4), "xpected `attn_mask` shape to be (4, 4, 4) but got "),
+            ((4, 4), (4,), "expected `attn_mask` to be `None`, 2-D or 3-D but found 1-D tensor instead"),
+            ((4, 4), (5, 4), "The shape of the 2D attn_mask is "),
+            ((4, 2, 4), (5, 4, 4), "The shape of the 3D attn_mask is "),
+        )
+    ],
     # --- what is checked first ---
     *[
         (f"expected {label} to have {said}", lambda t, label=label, weights=weights: t.cov(t.ones(2, 3), **{label: weights(t)}))

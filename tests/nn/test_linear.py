@@ -1,9 +1,11 @@
 """Identity, Linear, Bilinear, Flatten, Unflatten: values and gradients against torch's."""
 
+import numpy as np
 import pytest
 
 import tensorplug as tp
 from tensorplug import nn
+from tensorplug.nn import functional as F
 
 torch = pytest.importorskip("torch", reason="values are compared with torch's")
 
@@ -137,6 +139,21 @@ def test_linear_activation(name, shape):
 def test_linear_activation_of_an_unknown_name():
     with pytest.raises(ValueError, match=r"one of relu, tanh.*got 'softmax'"):
         tp.ops.linear_activation(tp.ones(3), tp.ones(4, 3), None, "softmax")
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("rows", [(), (2,), (0,)])
+@pytest.mark.parametrize("dtype", [tp.uint8, tp.int8, tp.int16, tp.int32, tp.int64, tp.float16])
+def test_a_bilinear_map_keeps_the_dtype(dtype, rows, biased):
+    values = np.random.default_rng(0).integers(0, 3, (3 + 4 + 60 + 5,))
+    first, second, weight, bias = np.split(values, [3, 7, 67])
+    first, second = (np.broadcast_to(part, (*rows, part.size)) for part in (first, second))
+    weight = weight.reshape(5, 3, 4)
+    expected = np.einsum("...i,oij,...j->...o", first, weight, second) + biased * bias
+    given = [tp.tensor(part.copy()).to(dtype) for part in (first, second, weight, bias)]
+    found = F.bilinear(*given[: 3 + biased])
+    assert found.dtype is dtype
+    assert found.tolist() == expected.tolist()
 
 
 def test_a_bilinear_map_takes_inputs_of_one_shape():

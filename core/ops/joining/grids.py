@@ -6,7 +6,7 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import int64
+from ...device.dtypes import int64, result_dtype
 from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import composite
 from ...errors import warn
@@ -17,7 +17,7 @@ from ..copying import clone
 from ..creation.creation import fill_new, options
 from ..indexing.index_select import index_select
 from ..indexing.indexing import place
-from ..rules import check_tensor
+from ..rules import cast, check_tensor
 from ..shape.expansion import expand
 from ..shape.shape import reshape, shown_as
 from .joining import cat, stack
@@ -160,9 +160,15 @@ def block_diag(*tensors: Any) -> Tensor:
             [0, 0, 3]])
     """
     found = _listed(tensors)
+    if not found:
+        chosen, where = options(None, None)
+        return fill_new((1, 0), 0, chosen, where)
+    for tensor in found:
+        check_tensor(tensor, "block_diag", "tensors")
+    # Matrices weigh more than tensors without dimensions, as operands do.
+    dtype = result_dtype(found)
     matrices: list[Any] = []
     for position, tensor in enumerate(found):
-        check_tensor(tensor, "block_diag", "tensors")
         shape = tensor._shape
         if len(shape) > 2:
             raise RuntimeError(
@@ -170,10 +176,7 @@ def block_diag(*tensors: Any) -> Tensor:
                 f"{position} has {len(shape)} dimensions"
             )
         wide = (1,) * (2 - len(shape)) + shape
-        matrices.append(tensor if shape == wide else shown_as(tensor, wide))
-    if not matrices:
-        chosen, where = options(None, None)
-        return fill_new((1, 0), 0, chosen, where)
+        matrices.append(cast(tensor if shape == wide else shown_as(tensor, wide), dtype))
     columns = sum([matrix._shape[1] for matrix in matrices])
     rows = []
     start = 0

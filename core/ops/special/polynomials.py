@@ -8,7 +8,7 @@ from ...device.dtypes import COMPLEX, Number
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...tensor.base import TensorBase
 from ..arithmetic.pointwise import mul, sub
-from ..rules import elementwise
+from ..rules import cast, elementwise, to_floating
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -42,7 +42,10 @@ def orthogonal_polynomial(input: Tensor | Number, n: Tensor | Number, family: st
 
 
 def _shifted(input: Tensor | Number) -> Tensor | Number:
-    return sub(mul(input, 2), 1) if isinstance(input, TensorBase) else input * 2 - 1
+    if not isinstance(input, TensorBase):
+        return input * 2 - 1
+    # Floating first: twice an integer, or one less than an unsigned zero, may not fit its dtype.
+    return sub(mul(cast(input, to_floating(input.dtype)), 2), 1)
 
 
 @composite(method=False, name="special_chebyshev_polynomial_t")

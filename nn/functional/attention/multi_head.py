@@ -203,6 +203,10 @@ def _check_shapes(query: Any, key: Any, value: Any, padding: Any, mask: Any, hea
         length, source = query.shape[0], key.shape[0]
         batch = query.shape[1] if query.ndim == 3 else 1
         wanted = (length, source) if mask.ndim == 2 else (batch * heads, length, source)
+        if tuple(mask.shape) != wanted and query.ndim == 2 and mask.ndim == 3:
+            raise AssertionError(
+                f"{which} `attn_mask` shape to be {wanted} but got {tuple(mask.shape)}"
+            )
         if tuple(mask.shape) != wanted:
             raise RuntimeError(
                 f"The shape of the {mask.ndim}D attn_mask is {tuple(mask.shape)}, but should be {wanted}."
