@@ -149,6 +149,7 @@ MODES = {
     "core.dispatch.overrides.DisableTorchDispatch": overrides.DisableTorchDispatch,
     "core.dispatch.overrides.DisableTorchFunction": overrides.DisableTorchFunction,
     "core.dispatch.overrides.DisableTorchFunctionSubclass": overrides.DisableTorchFunctionSubclass,
+    "core.dispatch.overrides._InFormula": overrides._InFormula,
     "core.dispatch.overrides._Below": lambda: overrides._Below(()),
     "fx.tracer._Tracing": tracer._Tracing,
     "core.dispatch.resolution.prefer": lambda: resolution.prefer("cpu_numpy"),
