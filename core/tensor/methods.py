@@ -59,7 +59,7 @@ if _FOR_TYPES:
     from ..ops.matmul import contractions, products
     from ..ops.random import choices, distributions, fills
     from ..ops.reductions import extremes, reductions
-    from ..ops.shape import dimension_order, expansion, shape, splitting
+    from ..ops.shape import copies, dimension_order, expansion, shape, splitting
     from ..ops.sorting import sets, sorting
     from ..ops.special import bessel, error_functions, gamma
     from ..ops.statistics import histograms, quantiles, variance
@@ -462,7 +462,7 @@ class TensorMethods(Operators):
         nanquantile = quantiles.nanquantile
         nansum = reductions.nansum
         narrow = indexing.narrow
-        narrow_copy = shorthands.narrow_copy
+        narrow_copy = copies.narrow_copy
         ne = comparison.ne
         ne_ = comparison.ne
         neg = pointwise.neg

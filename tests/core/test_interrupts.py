@@ -149,6 +149,7 @@ MODES = {
     "core.dispatch.overrides.DisableTorchDispatch": overrides.DisableTorchDispatch,
     "core.dispatch.overrides.DisableTorchFunction": overrides.DisableTorchFunction,
     "core.dispatch.overrides.DisableTorchFunctionSubclass": overrides.DisableTorchFunctionSubclass,
+    "core.dispatch.overrides._InFormula": overrides._InFormula,
     "core.dispatch.overrides._Below": lambda: overrides._Below(()),
     "core.dispatch.overrides._InFormula": overrides._InFormula,
     "fx.tracer._Tracing": tracer._Tracing,

@@ -396,7 +396,16 @@ def known(name, given, named, arrays, dtype, orders):
     # torch does not look at shapes where nothing comes out, has NaN for what is summed over nothing, and no
     # gradients of convolutions that see padding alone.
     return 0 in first.shape and name.startswith(
-        ("Pixel", "Channel", "BatchNorm", "Conv", "GroupNorm", "InstanceNorm", "EmbeddingBag")
+        (
+            "AdaptiveAvg",
+            "Pixel",
+            "Channel",
+            "BatchNorm",
+            "Conv",
+            "GroupNorm",
+            "InstanceNorm",
+            "EmbeddingBag",
+        )
     )
 
 

@@ -130,11 +130,13 @@ def outcome(library, operator, form, choice, other, args, kwargs):
             if not isinstance(result, library.Tensor):
                 return None
             out = target_for(choice, other, result, first, library)
+            same_shape = out.shape == result.shape
+            if choice in ("input", "shown") and not same_shape:
+                return None  # torch may resize what it still reads, and write where no memory is
             made = function(*args, **kwargs, out=out)
-            same_shape = target_for(choice, other, result, first, library).shape == result.shape
-        # What gets another shape has memory of its own here, and lies row by row.
-        where = seen(out, library) if same_shape else seen(out.contiguous(), library)
-        return made is out, where, seen(args, library) if same_shape else None
+            # What gets another shape has memory of its own here, and lies row by row.
+            where = seen(out if same_shape else out.contiguous(), library)
+            return made is out, where, seen(args, library) if same_shape else None
         target = self_of(choice, first, library)
         args = (target, *args[1:])
         if choice == "twice":
@@ -180,6 +182,14 @@ def known(name, form, choice, theirs, ours):
         return True  # computed as if the input had been read first
     if refused(ours) and "more than one element of the written-to" in ours[1]:
         return True  # expanded tensors are not written to
+    if name in ("addbmm", "resize_") and form == "in place":
+        return True  # get another shape; what is new may hold anything
+    if choice == "dtype" and refused(theirs) and name in ("lerp", "linalg.matrix_power"):
+        return True  # converted, as those of other ops
+    if name in ("nn.functional.gelu", "ormqr") and not refused(ours):
+        return not refused(theirs)  # how torch lays results out is a matter of its kernels
+    if name == "matmul" and refused(theirs) and choice in ("turned", "stepped"):
+        return True  # of nothing
     if choice == "twice" or (form == "out" and choice in ("input", "shown")):
         # The same, in no order that is defined; or of a shape that is changed while it is read.
         return not refused(ours)
@@ -190,7 +200,6 @@ def known(name, form, choice, theirs, ours):
     reasons = {
         "logcumsumexp": True,  # of complex numbers, up to a period
         "cholesky_inverse": True,
-        "addbmm": form == "in place",  # gets another shape
         "nn.functional.avg_pool3d": choice
         == "turned",  # the order of what is made of channels last
     }
