@@ -135,7 +135,7 @@ def conjugated(input: Any) -> Any:
     known = input._storage.mirror if isinstance(input, TensorBase) and input._storage else None
     if known is not None and known.shows is not None:
         view = input._view
-        shown = input if view is None else view.base
+        shown: Any = input if view is None else view.base
         # One that was made to require grad begins a graph, which what it shows has no part in.
         if shown is known.copy[0]() and not (shown.requires_grad and shown.is_leaf):
             source = known.source()  # twice is not at all
