@@ -75,12 +75,12 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self._of([(key, deepcopy(value, memo)) for key, value in self._living()])
 
-    def __or__(self, other: object) -> Self:
+    def __or__(self, other: Any) -> Self:
         if not isinstance(other, Mapping):
             return NotImplemented
         return self._of([*self._living(), *other.items()])
 
-    def __ror__(self, other: object) -> Self:
+    def __ror__(self, other: Any) -> Self:
         if not isinstance(other, Mapping):
             return NotImplemented
         return self._of([*other.items(), *self._living()])
