@@ -151,7 +151,6 @@ MODES = {
     "core.dispatch.overrides.DisableTorchFunctionSubclass": overrides.DisableTorchFunctionSubclass,
     "core.dispatch.overrides._InFormula": overrides._InFormula,
     "core.dispatch.overrides._Below": lambda: overrides._Below(()),
-    "core.dispatch.overrides._InFormula": overrides._InFormula,
     "fx.tracer._Tracing": tracer._Tracing,
     "core.dispatch.resolution.prefer": lambda: resolution.prefer("cpu_numpy"),
     "_devices._CurrentDevice": lambda: _devices._CurrentDevice(OneOfTwo, 1),
