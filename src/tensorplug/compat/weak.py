@@ -85,7 +85,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
             return NotImplemented
         return self._of([*other.items(), *self._living()])
 
-    def __ior__(self, other: Any) -> Self:  # type: ignore[misc]  # takes pairs, too, as that of dict
+    def __ior__(self, other: Any) -> Self:
         self.update(other)
         return self
 
