@@ -18,7 +18,6 @@ from tensorplug.core.ops.comparison import eq, ge, ne
 from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.ops.elementary.exponential import log
 from tensorplug.core.ops.elementary.rounding import trunc
-from tensorplug.core.ops.indexing.indexing import zeros_like_gradient
 from tensorplug.core.ops.masking import where
 from tensorplug.core.tensor.tensor import Tensor
 
@@ -120,11 +119,7 @@ DERIVATIVES = [
     derivative("add", input=lambda g: g, other=lambda g: g),
     derivative("conj_physical", input=lambda g: g._conj()),
     derivative("floor_divide", input=zero, other=zero),
-    derivative(
-        "trunc_divide",
-        input=lambda g, input_shape: zeros_like_gradient(g, input_shape),
-        other=lambda g, other_shape: zeros_like_gradient(g, other_shape),
-    ),
+    derivative("trunc_divide", input=zero, other=zero),
     derivative(
         "fmod",
         input=lambda g: g,

@@ -98,6 +98,8 @@ def through_layers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     made = taken_over(op, args, kwargs)
     if made is not None:
         return made[0]
+    if "out" in kwargs and kwargs["out"] is None:
+        kwargs = {name: value for name, value in kwargs.items() if name != "out"}
     found = dispatchers(args, kwargs)
     try:
         if not found:

@@ -45,6 +45,8 @@ def normalize(
     >>> normalize(tp.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])
     """
-    normalized: Any = _vectors.normalize
+    if out is None:
+        return _vectors.normalize(input, p, dim, eps)
+    normalized: Any = _vectors.normalize  # every op takes out=
     result: Tensor = normalized(input, p, dim, eps, out=out)
     return result
