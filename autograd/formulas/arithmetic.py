@@ -119,7 +119,11 @@ DERIVATIVES = [
     derivative("add", input=lambda g: g, other=lambda g: g),
     derivative("conj_physical", input=lambda g: g._conj()),
     derivative("floor_divide", input=zero, other=zero),
-    derivative("trunc_divide", input=zero, other=zero),
+    derivative(
+        "trunc_divide",
+        input=lambda g, input_shape: g.new_zeros(input_shape),
+        other=lambda g, other_shape: g.new_zeros(other_shape),
+    ),
     derivative(
         "fmod",
         input=lambda g: g,
