@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorplug.core.dispatch import op_registry, out_dtypes, writes
 from tensorplug.core.dispatch.composite_calls import run_decomposition
-from tensorplug.core.dispatch.execution import overlaps
+from tensorplug.core.dispatch.execution import broadcast_error, overlaps
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
 from tensorplug.core.dispatch.overrides import in_formula
@@ -424,10 +424,7 @@ def _inplace(source: Op, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             return written
     result = source.call(*without_target(args, kwargs), **kwargs)
     if result._shape != target._shape:
-        raise RuntimeError(
-            f"{op.name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
-            f"{list(result._shape)}"
-        )
+        raise broadcast_error(op.name, target._shape, result._shape)
     out_dtypes.check_out(op.name, target, result._key.dtype, result._key)
     writes.inplace(COPY, "copy_", target, (result,), {})
     return target

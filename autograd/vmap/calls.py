@@ -6,6 +6,7 @@ from typing import Any
 
 from tensorplug.core.dispatch import op_registry, out_dtypes, writes
 from tensorplug.core.dispatch.composite_calls import run_decomposition
+from tensorplug.core.dispatch.execution import broadcast_error
 from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase
@@ -140,10 +141,7 @@ def _inplace(op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             return written
     result = op.call(*without_target(args, kwargs), **kwargs)
     if result._shape != target._shape:
-        raise RuntimeError(
-            f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
-            f"{list(result._shape)}"
-        )
+        raise broadcast_error(name, target._shape, result._shape)
     out_dtypes.check_out(name, target, result._key.dtype, result._key)
     writes.inplace(COPY, "copy_", target, (result,), {})
     return target
@@ -172,10 +170,7 @@ def _copy(target: Any, source: Any) -> None:
     _check_target("inplace arithmetic", target, level)
     shape = target._shape
     if isinstance(source, TensorBase) and len(source._shape) > len(shape):
-        raise RuntimeError(
-            f"copy_(): output with shape {list(shape)} doesn't match the broadcast shape "
-            f"{list(source._shape)}"
-        )
+        raise broadcast_error("copy_", shape, source._shape)
     with ActiveLevels(state.batches[: level.position], state.tangents):
         whole = moved(target.value, target.bdim, 0)
         if isinstance(source, BatchedTensor) and source.level is level:

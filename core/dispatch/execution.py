@@ -282,6 +282,13 @@ def overlap_error(name: str) -> RuntimeError:
     )
 
 
+def broadcast_error(name: str, shape: Shape, wanted: Shape) -> RuntimeError:
+    """Return the error of a write of one shape to a tensor of another, which is not broadcast."""
+    return RuntimeError(
+        f"{name}(): output with shape {list(shape)} doesn't match the broadcast shape {list(wanted)}"
+    )
+
+
 def _devices_differ(op: Op, values: tuple[Any, ...]) -> Exception:
     devices: dict[str, None] = {}
     for value in values:

@@ -10,7 +10,7 @@ from ..tensor.base import TensorBase, bump_version
 from ..tensor.shapes import Shape
 from . import dispatcher
 from .composite_calls import any_tracked
-from .execution import execute
+from .execution import broadcast_error, execute
 from .op import Delegated, Op, first_tensor
 from .out_dtypes import (
     ERRORS,
@@ -83,8 +83,9 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
         if op in NAMED and not can_cast(converted, target._key.dtype):
             raise uncastable(op, position, target._key.dtype, converted)
         check_out(op.name, target, converted, result._key, ERRORS.get(op, RuntimeError))
-        if (op.pointwise or op.elementwise) and target._shape != result._shape:
-            _refuse_input(op, target, args, result._shape)
+        by_element = op.pointwise or op.elementwise
+        if by_element and target._shape != result._shape and any([target is arg for arg in args]):
+            raise broadcast_error(op.name, target._shape, result._shape)  # that is a call in place
     for target, result in zip(targets, computed, strict=True):
         if target._shape != result._shape:
             if op.fills and math.prod(target._shape) == math.prod(result._shape):
@@ -98,15 +99,6 @@ def run_out(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> 
     # A named tuple names the tensors that were given.
     named: Any = type(results)
     return named._make(targets) if hasattr(named, "_make") else out
-
-
-def _refuse_input(op: Op, target: Any, args: tuple[Any, ...], shape: Shape) -> None:
-    """Raise an error if an input that was broadcast would get another shape: that is a call in place."""
-    if any([target is given for given in args]):
-        raise RuntimeError(
-            f"{op.name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
-            f"{list(shape)}"
-        )
 
 
 def refuse_tracked_out(

@@ -9,7 +9,7 @@ from ..tensor.base import TRACKED, TensorBase, bump_version, new_tensor
 from . import dispatcher, op_registry
 from .arguments import Foreign, factor_of, fits, fits_rounded, plain_arguments
 from .composite_calls import any_tracked
-from .execution import kernel_of, overlaps, shares_elements, unwrap
+from .execution import broadcast_error, kernel_of, overlaps, shares_elements, unwrap
 from .interception import Intercepted, intercept
 from .keys import DispatchKey
 from .layers import note_opaque
@@ -144,10 +144,7 @@ def run_inplace(
         return _inplace_composite(op, name, target, args, kwargs)
     shape, dtype = spec.outputs[0]
     if shape != target._shape:
-        raise RuntimeError(
-            f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
-            f"{list(shape or ())}"
-        )
+        raise broadcast_error(name, target._shape, shape or ())
     check_out(name, target, dtype, spec.key)
     if spec.values[0] is not target or spec.key.with_dtype(dtype) is not target._key:
         return _inplace_composite(op, name, target, args, kwargs)  # a promotion lies between
@@ -341,10 +338,7 @@ def _inplace_composite(
         args = tuple([operand if arg is target else arg for arg in args])
     result = dispatcher.run(op, (operand, *args), kwargs)
     if result._shape != target._shape:
-        raise RuntimeError(
-            f"{name}(): output with shape {list(target._shape)} doesn't match the broadcast shape "
-            f"{list(result._shape)}"
-        )
+        raise broadcast_error(name, target._shape, result._shape)
     if op in EXACT:
         if target._key.dtype.is_complex and not result._key.dtype.is_complex:
             raise RuntimeError(

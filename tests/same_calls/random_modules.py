@@ -1,9 +1,8 @@
 """Random modules of both libraries: options of the constructor, inputs that fit, or nearly, and two calls.
 
 Prints how many there were and what differs for none of the reasons that are known: what one of the two
-refuses, the state's names and shapes, `extra_repr`, results while training and after,
-gradients of the input and
-of the parameters, and the state after the calls. The arguments are the seeds.
+refuses, the state's names and shapes, `extra_repr`, results while training and after, gradients of the input
+and of the parameters, and the state after the calls. The arguments are the seeds.
 """
 
 import itertools
