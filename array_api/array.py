@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 from tensorplug.core import Tensor, ops
 from tensorplug.core.device.dtypes import INTEGER, int64
 from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
-from tensorplug.core.tensor.tensor import of_class
+from tensorplug.core.tensor.copies import of_class
 
 from .promotion import align, promote
 

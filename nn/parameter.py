@@ -10,7 +10,7 @@ from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
 from tensorplug.core.ops import empty
-from tensorplug.core.tensor.tensor import of_class
+from tensorplug.core.tensor.copies import of_class
 from tensorplug.core.tensor.uninitialized import refuse_ops
 
 

@@ -3,6 +3,7 @@ cimport cython
 from tensorplug.core.dispatch.keys cimport DispatchKey
 from tensorplug.core.tensor.base cimport TensorBase, new_tensor
 
+from .accumulation cimport accumulate
 from .engine cimport BackwardPass
 from ..graph.nodes cimport Node
 from .arithmetic cimport normal

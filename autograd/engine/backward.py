@@ -20,6 +20,7 @@ from ..graph.nodes import Node
 from ..graph.views import edge_of, requires_grad
 from ..vmap.vmap import vmap
 from . import arithmetic, backward_hooks
+from .accumulation import accumulate
 from .arithmetic import normal
 from .engine import ACCUMULATE, BackwardPass
 
@@ -225,7 +226,7 @@ def backward(
         if isinstance(edge, Node) and edge in pass_.captured:
             gradient = backward_hooks.as_tensor(pass_, pass_.captured[edge], edge.key)
             if gradient is not None:
-                pass_.accumulate(tensor, gradient, False)
+                accumulate(tensor, gradient, False, pass_.create_graph, pass_.raw)
 
 
 def _targets(inputs: tuple[Any, ...], mark: Any) -> dict[Any, Any]:

@@ -9,6 +9,7 @@ from tensorplug.core.tensor.base import TensorBase
 
 from ..graph import saved_tensors
 from ..graph.nodes import MultiNode, Node, OutputNode
+from .accumulation import accumulate
 from .arithmetic import normal, shown
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def call_tensor_hooks(run: BackwardPass, node: Node, extra: Any, gradient: Any) 
             tensor = replaced
     owner = None if extra.retains is None else extra.retains()
     if owner is not None:
-        run.accumulate(owner, tensor, False)
+        accumulate(owner, tensor, False, run.create_graph, run.raw)
     return _value(run, tensor)
 
 
@@ -79,7 +80,7 @@ def accumulate_hooked(run: BackwardPass, leaf: Any, gradient: Any) -> None:
         replaced = hook((gradient,))
         if replaced is not None:
             (gradient,) = _as_tuple(replaced, 1, "AccumulateGrad")
-    run.accumulate(leaf, gradient, False)
+    accumulate(leaf, gradient, False, run.create_graph, run.raw)
     for hook in list(after.values()):
         hook((), (gradient,))
 

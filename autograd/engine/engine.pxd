@@ -2,11 +2,12 @@ cimport cython
 
 from tensorplug.core.dispatch.state cimport DispatchState
 from tensorplug.core.dispatch.keys cimport DispatchKey
-from tensorplug.core.tensor.base cimport Extra, Storage, TensorBase, bump_version, extra_of, new_tensor
+from tensorplug.core.tensor.base cimport Storage, TensorBase, new_tensor
 
 from .derivatives cimport Plan
 from ..graph.nodes cimport MultiNode, Node, NodeExtra, OpNode, OutputNode
-from .arithmetic cimport add, normal, shown
+from .accumulation cimport accumulate
+from .arithmetic cimport add, shown
 from .evaluation cimport evaluate, evaluate_all
 from tensorplug.core.dispatch.programs cimport Program
 
@@ -49,11 +50,3 @@ cdef class BackwardPass:
     cpdef _deliver(self, object edge, object value, bint fresh, list ready)
 
     cpdef _finish_leaf(self, TensorBase leaf, object gradient, bint fresh)
-    cpdef accumulate(self, TensorBase leaf, TensorBase tensor, bint fresh)
-
-
-@cython.locals(key=DispatchKey)
-cdef _own(TensorBase gradient, TensorBase leaf, bint fresh)
-
-@cython.locals(key=DispatchKey)
-cdef bint _added(TensorBase known, TensorBase tensor)

@@ -12,9 +12,10 @@ from ..device.dtypes import BOOL, DType
 from ..device.meta import empty_meta
 from . import wrappers
 from .base import TRACKED
+from .copies import of_class
 from .host import NATIVE, Array, host_array, on_device, share_array
 from .shapes import contiguous_strides
-from .tensor import Tensor, of_class
+from .tensor import Tensor
 
 
 def _owner(array: Any) -> Any:

@@ -15,8 +15,9 @@ from typing import Any, Self
 from ..device.device import Device
 from ..dispatch.keys import dispatch_key
 from .base import TRACKED, new_tensor
+from .copies import of_class
 from .host_memory import reduce_tensor
-from .tensor import Tensor, of_class
+from .tensor import Tensor
 
 
 class SharedMemory(mmap.mmap):

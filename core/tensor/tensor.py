@@ -7,7 +7,6 @@ listed in :mod:`.methods`.
 
 from __future__ import annotations
 
-import copyreg
 import functools
 import math
 from collections.abc import Callable, Iterator
@@ -20,14 +19,15 @@ from ..dispatch.fast_path import is_operand
 from ..dispatch.interception import Intercepted
 from ..dispatch.state import dispatch_state
 from ..errors import warn
-from . import base, exposure
+from . import base, copies, exposure
 from .array_operands import beside_array
-from .base import TRACKED, TensorBase, bare_tensor, extra_of, new_tensor, storage_of, version_of
+from .base import TRACKED, TensorBase, extra_of, new_tensor, storage_of, version_of
 from .conversion import CAST, converted, to_format
-from .creation import empty_of, tensor
+from .copies import of_class
 from .host import from_array, readable, to_array, to_dlpack, to_numpy
 from .layout import check_format, contiguous_format, in_format, layout, strided
 from .legacy import legacy_of, legacy_tensor, type_name, type_named
+from .mapped import mapped
 from .methods import TensorMethods
 from .printing import tensor_html, tensor_repr
 from .shapes import Size, as_size, normalize_dim
@@ -720,51 +720,17 @@ class Tensor(TensorMethods):
             made.detach = detach
 
     def __copy__(self) -> Tensor:
-        result = of_class(self, type(self))
-        result._storage = storage_of(self)
-        result.__setstate__(self.__getstate__())
-        return result
+        return copies.shallow(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if not self.is_leaf:
-            raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment; use .detach().clone()"
-            )
-        if id(self) in memo:
-            return memo[id(self)]
-        from copy import deepcopy
-
-        clone = self._copied_memory(memo)
-        result: Tensor = clone if type(self) is type(clone) else of_class(clone, type(self))
-        memo[id(self)] = result
-        if self.requires_grad:
-            result._state = TRACKED
-        if self.grad is not None:
-            extra_of(result).grad = deepcopy(self.grad, memo)
-        Tensor.__setstate__(result, deepcopy(Tensor.__getstate__(self), memo))
-        return result
+        return copies.deep(self, memo)
 
     def __getstate__(self) -> Any:
         """Return what is kept beside the memory: attributes, and slots that a class of somebody's own has."""
-        names = own_slots(type(self))
-        if not names:
-            return self.__dict__
-        return self.__dict__, {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return copies.state_of(self)
 
     def __setstate__(self, state: Any) -> None:
-        attributes, slots = state if isinstance(state, tuple) else (state, None)
-        self.__dict__.update(attributes or {})
-        for name, value in (slots or {}).items():
-            setattr(self, name, value)
-
-    def _copied_memory(self: Any, memo: dict[int, Any]) -> Tensor:
-        """Return a detached copy, which shares memory with the copies of what shares it with this."""
-        if self._storage is None or self.is_meta or "views" not in self._key.runtime.capabilities:
-            return self.detach().clone()
-        memory = self.untyped_storage().__deepcopy__(memo)
-        made = empty_of((0,), self._key.dtype, self._key.device)
-        return made.set_(memory, self.storage_offset(), self._shape, self.stride())
+        copies.set_state(self, state)
 
     def __reduce_ex__(self: Any, protocol: Any) -> Any:
         from .host_memory import reduce_tensor  # on first use: saves import time
@@ -778,45 +744,15 @@ class Tensor(TensorMethods):
 
     def apply_(self, function: Callable[[Any], Any]) -> Self:
         """Replace each element x by ``function(x)``, one by one; for "cpu" tensors, and slow."""
-        this: Any = self
-        if this.device.type != "cpu":
-            raise TypeError(f"apply_ is only implemented on CPU tensors, got one on {this.device}")
-        return self._filled([function(value) for value in this.detach().flatten().tolist()])
+        return mapped(self, "apply_", function)
 
     def map_(self, tensor: Any, callable: Callable[[Any, Any], Any]) -> Self:
         """Replace each element x by ``callable(x, y)``, one by one, with `tensor`'s element y; slow."""
-        return self._mapped("map_", callable, tensor)
+        return mapped(self, "map_", callable, tensor)
 
     def map2_(self, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Self:
         """Replace each element by ``callable(element, its in x, its in y)``, one by one; slow."""
-        return self._mapped("map2_", callable, x, y)
-
-    def _mapped(self, name: str, function: Callable[..., Any], *others: Any) -> Self:
-        this: Any = self
-        for value in (this, *others):
-            if value.requires_grad:
-                raise RuntimeError(
-                    f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
-                    "instead."
-                )
-            if value.device.type != "cpu":
-                raise TypeError(
-                    f"{name} is only implemented on CPU tensors, got one on {value.device}"
-                )
-        rows = [value.expand(self._shape).flatten().tolist() for value in others]
-        values = [function(*row) for row in zip(this.flatten().tolist(), *rows, strict=True)]
-        return self._filled(values)
-
-    def _filled(self, values: list[Any]) -> Self:
-        """Write what a function returned for each element."""
-        this: Any = self
-        for value in values:
-            if not (hasattr(value, "__float__") or hasattr(value, "__complex__")):
-                raise TypeError(
-                    f"'{type(value).__name__}' object cannot be interpreted as an element of {this.dtype}"
-                )
-        this.copy_(tensor(values, dtype=this.dtype).reshape(self._shape))
-        return self
+        return mapped(self, "map2_", callable, x, y)
 
     # --- container ---
 
@@ -934,23 +870,6 @@ class Tensor(TensorMethods):
 def _same_kind(value: Any, tensor: Any) -> bool:
     """Return whether tensors of two layouts have one dtype and device."""
     return value.dtype is tensor.dtype and value.device == tensor.device
-
-
-def own_slots(cls: type) -> list[str]:
-    """Return the names of a class's slots that are not every tensor's."""
-    if cls is Tensor:
-        return []
-    names: list[str] = copyreg._slotnames(cls)  # type: ignore[attr-defined]
-    return [name for name in names if not hasattr(Tensor, name)]
-
-
-def of_class(tensor: Any, cls: Any) -> Any:
-    """Return what `tensor` is as an object of a subclass: its memory, and its place in the graph."""
-    result = bare_tensor(cls)
-    storage_of(tensor)
-    for name in TensorBase.__slots__:
-        object.__setattr__(result, name, getattr(tensor, name))
-    return overrides.note(result)
 
 
 def _add_method(name: str, function: Callable[..., Any]) -> bool:

@@ -10,8 +10,8 @@ from tensorplug.autograd import is_grad_enabled
 from tensorplug.autograd.function import Function
 from tensorplug.core import DType, Tensor
 from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
+from tensorplug.core.tensor.copies import of_class
 from tensorplug.core.tensor.shapes import Size
-from tensorplug.core.tensor.tensor import of_class
 from tensorplug.nn import Parameter
 
 from .. import distributed_c10d as c10d

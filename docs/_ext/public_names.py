@@ -398,9 +398,6 @@ GROUPS = {
     "core.tensor.legacy": "from data",
     "core.tensor.host": "from other libraries",
     "core.tensor.tensor": "memory and conversion",
-    "core.tensor.dense_members": "more facts",
-    "core.tensor.autograd_members": "differentiation",
-    "core.tensor.dtype_methods": "dtypes",
     "core.tensor.device_members": "devices",
 }
 

@@ -30,7 +30,7 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
     "autograd/vmap/primitive_rules.py": ({"arange", "clone", "stack"}, REFERENCES),
     "autograd/vmap/batched_tensor.py": ({"basic_index"}, REFERENCES),
     "autograd/vmap/composite_rules.py": ({"clone", "stack"}, REFERENCES),
-    "autograd/engine/engine.py": ({"add", "clone"}, REFERENCES),
+    "autograd/engine/accumulation.py": ({"add", "clone"}, REFERENCES),
     "autograd/forward/forward_mode.py": ({"as_strided", "copy", "view"}, REFERENCES),
     "autograd/graph/hooks.py": ({"all", "any"}, WORDS),
     "autograd/graph/recorder.py": ({"clone", "copy"}, REFERENCES),

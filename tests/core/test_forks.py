@@ -10,7 +10,7 @@ import threading
 import pytest
 
 import tensorplug as tp
-from tensorplug.autograd.engine import engine
+from tensorplug.autograd.engine import accumulation
 from tensorplug.core import locks
 from tensorplug.core.device import generator, queues
 from tensorplug.core.dispatch import keys
@@ -86,7 +86,7 @@ MODULE_LOCKS = {
     "keys.lock": keys.lock,
     "generator._lock": generator._lock,
     "queues._lock": queues._lock,
-    "engine._accumulating": engine._accumulating,
+    "accumulation._accumulating": accumulation._accumulating,
 }
 
 

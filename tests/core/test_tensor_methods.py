@@ -128,6 +128,16 @@ def test_functions_of_elements_have_to_return_numbers(given):
     assert x.apply_(lambda a: a * 1.5).tolist() == [0, 1, 3]
 
 
+def test_functions_of_elements_are_not_differentiated():
+    x = tp.ones(2, requires_grad=True) * 1
+    for name, others in (("apply_", 0), ("map_", 1), ("map2_", 2)):
+        with pytest.raises(
+            RuntimeError, match=f"Can't call {name}\\(\\) on Variable that requires grad"
+        ):
+            getattr(x, name)(*[x] * others, lambda *_: 0.0)
+    assert x.tolist() == [1, 1]
+
+
 @pytest.mark.parametrize("make", [tp.Tensor, tp.FloatTensor, tp.zeros(1).new])
 def test_older_constructors_share_memory_and_gradients(make):
     x = tp.ones(2)

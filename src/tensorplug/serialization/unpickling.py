@@ -22,9 +22,9 @@ from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import ALL_DTYPES, STORED, DType
 from tensorplug.core.ops.creation.creation import empty_strided
 from tensorplug.core.tensor import creation, wrappers
+from tensorplug.core.tensor.copies import own_slots
 from tensorplug.core.tensor.layout import strided
 from tensorplug.core.tensor.shapes import Size
-from tensorplug.core.tensor.tensor import own_slots
 
 from . import known_values, torch_names
 from .known_values import KnownValues
