@@ -7,7 +7,6 @@ from copy import deepcopy
 from typing import Any
 
 from ..dispatch import overrides
-from . import base
 from .base import TRACKED, TensorBase, bare_tensor, extra_of, storage_of
 from .creation import empty_of
 
@@ -23,7 +22,7 @@ def of_class(tensor: Any, cls: Any) -> Any:
 
 def own_slots(cls: type) -> list[str]:
     """Return the names of a class's slots that are not every tensor's."""
-    tensor_class = base.tensor_class
+    tensor_class = overrides.tensor_class
     if cls is tensor_class:
         return []
     names: list[str] = copyreg._slotnames(cls)  # type: ignore[attr-defined]

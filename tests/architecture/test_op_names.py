@@ -52,6 +52,8 @@ ALLOWED: dict[str, tuple[set[str] | None, str]] = {
     "core/tensor/array_operands.py": ({"matmul", "pow"}, "Python's operators, by the op of each"),
     "core/tensor/mirrors.py": ({"conj_physical", "copy", "view"}, REFERENCES),
     "core/tensor/methods.py": ({"cast"}, REFERENCES),
+    "core/tensor/basic_views.py": ({"basic_index"}, REFERENCES),
+    "core/tensor/index_keys.py": ({"basic_index", "index"}, REFERENCES),
     "core/tensor/indexing.py": (
         None,
         "subscripts of tensors: references to the ops that they come to",
