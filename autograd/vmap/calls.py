@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.dispatch import op_registry, out_dtypes, writes
-from tensorplug.core.dispatch.composite_calls import run_decomposition
+from tensorplug.core.dispatch.composite_runs import run_decomposition
 from tensorplug.core.dispatch.execution import broadcast_error
 from tensorplug.core.dispatch.op_registry import Delegated, Op, Spec
 from tensorplug.core.dispatch.state import dispatch_state

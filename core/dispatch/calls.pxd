@@ -1,7 +1,9 @@
 cimport cython
 
 from .arguments cimport plain_arguments, reads_tensor
-from .composite_calls cimport call_of_list, call_overridden, call_ruled, run_overridden
+from .composite_calls cimport call_overridden, call_ruled
+from .composite_runs cimport run_overridden
+from .list_calls cimport call_of_list
 from .state cimport DispatchState
 from .dispatcher cimport general
 from .execution cimport run_cached, execute

@@ -10,11 +10,13 @@ from ..tensor.layout import contiguous_format, suggested_format
 from .arguments import factor_of, plain_arguments, reads_tensor
 from .call_cache import CallCache, cache_call, cache_delegation
 from .call_keys import all_given, any_named, call_key
-from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
+from .composite_calls import call_overridden, call_ruled
+from .composite_runs import run_overridden
 from .dispatcher import general, rescued
 from .execution import contract, execute, run_cached, verify
 from .failed_calls import explained
 from .fast_path import binary, unary
+from .list_calls import call_of_list
 from .op import Delegated, Op, Spec, first_tensor
 from .released_views import executed, released
 from .replay import replayed

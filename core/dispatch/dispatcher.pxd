@@ -1,5 +1,5 @@
 from .arguments cimport plain_arguments
-from .composite_calls cimport any_tracked
+from .composite_runs cimport any_tracked
 from .released_views cimport executed
 from .replay cimport replayed
 from .state cimport DispatchState

@@ -16,7 +16,7 @@ from ..contexts import thread
 from ..tensor.base import TensorBase
 from . import out_variants, writes
 from .arguments import Foreign, plain_arguments
-from .composite_calls import any_tracked, run_decomposition, run_overridden
+from .composite_runs import any_tracked, run_decomposition, run_overridden
 from .counts import settle
 from .failed_calls import explained
 from .interception import Intercepted, intercept

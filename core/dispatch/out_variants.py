@@ -9,7 +9,7 @@ from ..device.dtypes import as_dtype, can_cast
 from ..tensor.base import TensorBase, bump_version
 from ..tensor.shapes import Shape
 from . import dispatcher
-from .composite_calls import any_tracked
+from .composite_runs import any_tracked
 from .execution import broadcast_error, execute
 from .op import Delegated, Op, first_tensor
 from .out_dtypes import (

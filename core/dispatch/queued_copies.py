@@ -6,7 +6,7 @@ from typing import Any
 
 from ..device.device import CPU
 from ..tensor.base import TensorBase, bump_version
-from .composite_calls import any_tracked
+from .composite_runs import any_tracked
 from .state import dispatch_state
 
 

@@ -3,7 +3,8 @@ cimport cython
 from .arguments cimport plain_arguments
 from .call_cache cimport CallCache, note_latest, store_plan
 from .view_plans cimport PlannedCall, ViewChain, ViewPlan, ViewPlans, layout_read
-from .composite_calls cimport call_overridden, run_decomposition
+from .composite_calls cimport call_overridden
+from .composite_runs cimport run_decomposition
 from .execution cimport note_shown, note_together, verify
 from .keys cimport DispatchKey
 from .op cimport Op

@@ -13,7 +13,8 @@ from ..device.dtypes import DType
 from ..tensor.base import TRACKED, Storage, TensorBase, new_tensor
 from .arguments import plain_arguments
 from .call_cache import CallCache, note_latest, store_plan
-from .composite_calls import call_overridden, run_decomposition
+from .composite_calls import call_overridden
+from .composite_runs import run_decomposition
 from .dispatcher import rescued
 from .execution import note_shown, note_together, shown_views, verify
 from .op import Op

@@ -8,7 +8,7 @@ from ..device.dtypes import FLOATING
 from ..tensor.base import TRACKED, TensorBase, bump_version, new_tensor
 from . import dispatcher, op_registry
 from .arguments import Foreign, factor_of, fits, fits_rounded, plain_arguments
-from .composite_calls import any_tracked
+from .composite_runs import any_tracked
 from .execution import broadcast_error, kernel_of, overlaps, shares_elements, unwrap
 from .interception import Intercepted, intercept
 from .keys import DispatchKey

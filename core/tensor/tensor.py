@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..device.device import CPU, Device
 from ..device.dtypes import DType, uint8
-from ..dispatch import composite_calls, execution, fast_path, layers, op_registry, overrides
+from ..dispatch import composite_results, execution, fast_path, layers, op_registry, overrides
 from ..dispatch.fast_path import is_operand
 from ..dispatch.interception import Intercepted
 from ..dispatch.state import dispatch_state
@@ -890,7 +890,7 @@ overrides.tensor_class = Tensor
 # As Python, isinstance is quickest with an object's own class, and a call of one function than of two.
 fast_path.TensorBase = Tensor  # type: ignore[attr-defined]
 fast_path.unset_tensor = functools.partial(TensorBase.__new__, Tensor)  # type: ignore[attr-defined]
-composite_calls.unset_tensor = fast_path.unset_tensor  # type: ignore[attr-defined]
+composite_results.unset_tensor = fast_path.unset_tensor  # type: ignore[attr-defined]
 base.blank = TensorBase.__new__
 dispatch_state.add_method = _add_method
 dispatch_state.beside_array = beside_array

@@ -18,7 +18,7 @@ from scalar_cases import clear, described, drawn, near, outcome, records, slots_
 
 import tensorplug as tp
 from tensorplug.autograd.engine import evaluation
-from tensorplug.core.dispatch import call_cache, call_keys, calls, composite_calls
+from tensorplug.core.dispatch import call_cache, call_keys, calls, composite_calls, list_calls
 from tensorplug.core.dispatch.op_registry import get_op
 from tensorplug.testing import cases
 
@@ -201,13 +201,13 @@ def planted(modules: tuple[Any, ...], name: str, fault: Any) -> Iterator[None]:
 
 
 KEY = call_keys.call_key
-KEYED = calls, composite_calls  # where calls are looked up
+KEYED = calls, composite_calls, list_calls  # where calls are looked up
 FAULTS = {
     "a flag and a number": ("cumprod", KEYED, "call_key", without_types),
     "numbers in a tuple": ("amin", (call_keys,), "item_types", lambda values: None),
     "complex zeros": (
         "full_like",
-        (call_cache, composite_calls),
+        (call_cache, list_calls),
         "ambiguous",
         lambda values: False,
     ),
