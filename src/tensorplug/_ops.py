@@ -311,14 +311,14 @@ class OpNamespace:
             raise AttributeError(error.args[0]) from None
 
     def load_library(self, path: Any) -> None:
-        """Answer for a library of compiled ops, if a plugin brings its ops: torchvision's.
+        """Answer for a library of compiled ops, if a plugin brings its ops: torchvision's and torchaudio's.
 
         Raises
         ------
         OSError
             If none does, as torch raises where a library does not fit it.
         """
-        importlib.import_module("tensorplug.compat.torchvision").load(path)
+        importlib.import_module("tensorplug.compat.libraries").load(path)
 
     def __dir__(self) -> list[str]:
         start = len(self._prefix)

@@ -35,6 +35,7 @@ SEE_NUMPY |= {f"plugin/standard/{file}.py" for file in ("__init__", "runtime", "
 SEE_NUMPY |= {"src/tensorplug/quasirandom.py", "src/tensorplug/serialization/numpy_values.py"}
 # Decoded images come from and go to Pillow; rows of boxes are computed where the registered kernels are.
 SEE_NUMPY |= {f"src/tensorplug/compat/torchvision/{file}.py" for file in ("images", "rows")}
+SEE_NUMPY |= {"src/tensorplug/compat/torchaudio/filters.py"}
 ARRAY_LIBRARIES = {"numpy", "scipy", "cupy", "jax", "torch"}
 
 

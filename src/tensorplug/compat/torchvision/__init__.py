@@ -7,18 +7,14 @@ registered when a program loads that library, which torchvision does when it is 
 
 from __future__ import annotations
 
-import importlib
-import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-from tensorplug.core import plugins
 from tensorplug.plugin import Kernel, Op, composite, hookimpl
 
 from . import backward, boxes, deformable, images, pooling, rows
 
-__all__ = ["load", "plugin"]
+__all__ = ["plugin"]
 
 _FAMILIES: tuple[Any, ...] = (backward, boxes, deformable, pooling, rows)
 
@@ -33,6 +29,9 @@ class TorchvisionPlugin:
     """Registers the ops of torchvision."""
 
     name = "torchvision"
+    #: The namespaces of ``torch.ops`` that it fills, and what its versions have called the libraries of ops.
+    namespaces = ("torchvision", "image")
+    libraries = r"(_C|image)(_stable)?\.(so|pyd|dylib)$"
 
     @hookimpl
     def tensorplug_ops(self) -> Iterable[Op]:
@@ -55,29 +54,3 @@ class TorchvisionPlugin:
 
 
 plugin = TorchvisionPlugin()
-
-
-#: torchvision's libraries of ops, under the names that its versions have given them.
-_LIBRARIES = re.compile(r"(_C|image)(_stable)?\.(so|pyd|dylib)$")
-
-
-def load(path: str | Path) -> None:
-    """Answer for a library of compiled ops, if it is one of torchvision's.
-
-    Raises
-    ------
-    OSError
-        If it is another library: it is compiled against torch itself.
-    """
-    path = Path(path)
-    name = re.sub(r"\.(cpython|cp|abi)[^.]*", "", path.name)  # `_C.cpython-311-x86_64-linux-gnu.so`
-    if path.parent.name != "torchvision" or not _LIBRARIES.match(name):
-        raise OSError(
-            f"{path}: tensorplug loads no libraries that are compiled against torch; their ops have to come "
-            "from a plugin, as those of torchvision do"
-        )
-    if plugins.record_of(plugin.name) is None:
-        plugins.register(plugin)
-        importlib.import_module("tensorplug.library.registration").COMPLETE.update(
-            {"torchvision", "image"}
-        )
