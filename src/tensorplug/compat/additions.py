@@ -17,8 +17,6 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import float16, float32, float64, set_default_dtype
 from tensorplug.core.ops import cat, stack
 from tensorplug.core.tensor.host import numpy_state
-from tensorplug.data.loader import SerialIterator
-from tensorplug.data.parallel import ParallelIterator
 from tensorplug.distributions import Dirichlet
 from tensorplug.distributions.independent import sum_rightmost
 from tensorplug.distributions.transform_base import _InverseTransform
@@ -34,7 +32,7 @@ from tensorplug.sparse.invariants import validate_compressed, validate_coo
 from tensorplug.sparse.layouts import COMPRESSED
 from tensorplug.torch_version import TorchVersion
 
-from . import compiling, internals, masked_parts, utilities
+from . import compiling, internals, library_names, loaders, masked_parts, utilities
 from .compiling import no, nothing
 from .distribution import VERSION
 from .weak import WeakIdKeyDictionary
@@ -328,9 +326,10 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.quantization": {"DeQuantStub": DeQuantStub, "QuantStub": QuantStub},
     "torch.utils.cpp_extension": {"CUDA_HOME": None, "ROCM_HOME": None, "is_ninja_available": no},
     "torch.utils.data.dataloader": {
-        "_BaseDataLoaderIter": SerialIterator | ParallelIterator,
-        "_MultiProcessingDataLoaderIter": ParallelIterator,
-        "_SingleProcessDataLoaderIter": SerialIterator,
+        "_BaseDataLoaderIter": loaders.BasePass, "_DatasetKind": loaders.DatasetKind,
+        "_worker_init_fn_t": Callable[[int], None],
+        "_MultiProcessingDataLoaderIter": loaders.ParallelPass,
+        "_SingleProcessDataLoaderIter": loaders.SerialPass, "_collate_fn_t": Callable[[list[Any]], Any],
     },
     "torch.utils.data._utils": {"MP_STATUS_CHECK_INTERVAL": 5.0},
     "torch.utils.data._utils.collate": {
@@ -363,4 +362,6 @@ def _merged(*tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 #: What is added to each module, where tensorplug does not have the name itself. A module that it
 #: does not have has nothing else.
-ADDITIONS = _merged(_OWN, compiling.ADDITIONS, internals.ADDITIONS, utilities.ADDITIONS)
+ADDITIONS = _merged(
+    _OWN, compiling.ADDITIONS, internals.ADDITIONS, library_names.ADDITIONS, utilities.ADDITIONS
+)  # fmt: skip

@@ -25,7 +25,7 @@ RENAMED = {
     **{
         f"torch.{kind}.{file}": f"tensorplug.{kind}"
         for kind in WELL_KNOWN
-        for file in ("memory", "random")
+        for file in ("memory", "random", "streams")
     },
     **{
         f"torch.nn.modules.{family}": "tensorplug.nn.modules"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .reasons import (
     CAPTURED,
+    COLLECTIVES,
     COMPILED,
     EXPORTED,
     GONE,
@@ -107,7 +108,27 @@ _PIPED = """
 """
 _PRIVATE = "generate_methods_for_privateuse1_backend rename_privateuse1_backend"
 
+_WORKERS = "ManagerWatchdog _IterableDatasetStopIteration _ResumeIteration"
+_WRAPPERS = "_IterDataPipeSerializationWrapper _MapDataPipeSerializationWrapper"
+
 ROWS: tuple[tuple[str, str, str], ...] = (
+    ("torch", NESTED, "_nested_compute_contiguous_strides_offsets _nested_view_from_buffer jagged"),
+    ("torch._higher_order_ops.associative_scan", PENDING, "associative_scan"),
+    ("torch.jit", SCRIPTED, "_get_trace_graph"),
+    ("torch.nn.utils._per_sample_grad", PENDING, "call_for_per_sample_grads"),
+    ("torch.utils.data._utils.signal_handling", INSIDE, "_set_worker_signal_handlers"),
+    ("torch.utils.data._utils.worker", INSIDE, _WORKERS),
+    ("torch.utils.data.datapipes.datapipe", PIPES, _WRAPPERS),
+    ("torch.utils.data.dataloader", INSIDE, "_InfiniteConstantSampler _sharding_worker_init_fn"),
+    ("torch.utils.data.graph_settings", PIPES, "apply_random_seed"),
+    ("torch._C", INSIDE, "ScriptObject _current_autograd_node _storage_Use_Count"),
+    ("torch._C._distributed_rpc", COLLECTIVES, "PyRRef"),
+    ("torch._decomp", EXPORTED, "core_aten_decompositions"),
+    ("torch._functorch._aot_autograd.functional_utils", INSIDE, "from_fun to_fun"),
+    ("torch._inductor.cpp_builder", COMPILED, "get_cpp_compiler"),
+    ("torch._subclasses.fake_tensor", EXPORTED, "FakeTensorConverter"),
+    ("torch._subclasses.meta_utils", EXPORTED, "MetaConverter"),
+    ("torch.distributed.rpc", COLLECTIVES, "BackendType"),
     ("torch", SCRIPTED, _SCRIPTS),
     ("torch", QUANTIZED, _QUANTIZED),
     ("torch", VENDOR, _KERNELS),

@@ -1,0 +1,126 @@
+"""What libraries reach for below torch's public names does what torch's does."""
+
+import contextlib
+import itertools
+import types
+import warnings
+
+import pytest
+
+import tensorplug as tp
+from tensorplug.compat import library_names, loaders
+from tensorplug.data import DataLoader, IterableDataset
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        info = tp.data.get_worker_info()
+        return iter(range(6)) if info is None else iter(range(info.id, 6, info.num_workers))
+
+
+def someones_loader(num_workers, kind):
+    """The attributes that torch's loaders have, on an object of another class."""
+    stream = kind is loaders.DatasetKind.Iterable
+    return types.SimpleNamespace(
+        dataset=Stream() if stream else [10, 20, 30],
+        num_workers=num_workers,
+        collate_fn=lambda sample: sample,
+        drop_last=False,
+        generator=None,
+        multiprocessing_context=None,
+        persistent_workers=False,
+        pin_memory=False,
+        prefetch_factor=2,
+        timeout=0,
+        worker_init_fn=None,
+        _auto_collation=False,
+        _dataset_kind=kind,
+        _index_sampler=itertools.repeat(None) if stream else [2, 0, 1],
+    )
+
+
+@pytest.mark.parametrize(
+    ("num_workers", "pass_over"), [(0, loaders.SerialPass), (2, loaders.ParallelPass)]
+)
+@pytest.mark.parametrize("kind", loaders.DatasetKind)
+def test_passes_over_loaders_of_other_classes(kind, num_workers, pass_over):
+    made = pass_over(someones_loader(num_workers, kind))
+    assert isinstance(made, pass_over)
+    assert isinstance(made, loaders.BasePass)
+    found = list(made)
+    assert (sorted(found) if kind else found) == (list(range(6)) if kind else [30, 10, 20])
+
+
+def test_passes_over_our_loaders():
+    loader = DataLoader([1, 2, 3], batch_size=None)
+    assert list(loaders.SerialPass(loader)) == [1, 2, 3]
+    assert isinstance(iter(loader), loaders.SerialPass)
+    assert not isinstance(iter(loader), loaders.ParallelPass)
+    assert not isinstance(iter([]), loaders.BasePass)
+
+
+def test_groups_keep_the_order_of_their_tensors():
+    single, double = tp.ones(2), tp.ones(2, dtype=tp.float64)
+    given = [[single, double, single * 2], [None, 1, 2]]
+    groups = library_names._grouped(given, with_indices=True)
+    assert groups[tp.device("cpu"), tp.float32] == ([[given[0][0], given[0][2]], [None, 2]], [0, 2])
+    assert groups[tp.device("cpu"), tp.float64] == ([[double], [1]], [1])
+    assert not library_names._grouped([[]])
+
+
+def test_contexts_decorate_each_call_anew():
+    class Counting(library_names.DecoratorContextManager):
+        made = entered = 0
+
+        def __init__(self):
+            Counting.made += 1
+
+        def __enter__(self):
+            Counting.entered += 1
+
+        def __exit__(self, *exc):
+            pass
+
+    @Counting()
+    def function(x):
+        return x + 1
+
+    assert function(1) == 2
+    assert function(2) == 3
+    assert (Counting.made, Counting.entered) == (3, 2)
+
+
+def test_a_warning_is_told_once():
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            library_names._warn_once("once, test_library_names")
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("mask", [None, [True, False], [0.5, -1.0]])
+def test_masks_of_attention(mask):
+    given = None if mask is None else tp.tensor(mask)
+    made = library_names._canonical_mask(given, "mask", None, "other", tp.float32)
+    wanted = {None: None, True: [-float("inf"), 0.0], 0.5: mask}[mask and mask[0]]
+    assert (made if made is None else made.tolist()) == wanted
+    other = pytest.warns(UserWarning, match="mismatched mask and other")
+    with other if mask else contextlib.nullcontext():
+        library_names._canonical_mask(given, "mask", tp.int64, "other", tp.float32)
+
+
+def test_masks_of_other_dtypes_are_refused():
+    with pytest.raises(AssertionError, match="only bool and floating"):
+        library_names._canonical_mask(tp.tensor([1]), "mask", None, "other", tp.float32)
+
+
+def test_draws_of_gamma_distributions():
+    tp.manual_seed(0)
+    concentration = tp.full((20000,), 3.0, requires_grad=True)
+    drawn = library_names._gamma(concentration)
+    assert drawn.mean().item() == pytest.approx(3, abs=0.05)
+    assert drawn.var().item() == pytest.approx(3, abs=0.2)
+    drawn.mean().backward()
+    assert concentration.grad.sum().item() == pytest.approx(
+        1, abs=0.05
+    )  # the mean is the concentration
