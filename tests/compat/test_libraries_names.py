@@ -3,8 +3,8 @@
 names.txt has the names, by module, that the sources of transformers, accelerate, timm, torchvision, peft,
 lightning, torchmetrics, einops, huggingface_hub, safetensors, sentence-transformers, kornia, pyro, gpytorch,
 linear_operator, botorch, torch_geometric and segmentation-models-pytorch name, and that torch 2.13 has;
-and, without what they compile, those of torchaudio, fastai, opacus, trl, setfit, datasets, evaluate, speechbrain,
-gluonts, darts, tianshou, sbi, backpack, deepchem, torchani and 30 smaller ones.
+and those of torchaudio, fastai, opacus, trl, setfit, datasets, evaluate, speechbrain, gluonts,
+darts, tianshou, sbi, backpack, deepchem, torchani and 30 smaller ones.
 """
 
 import json
