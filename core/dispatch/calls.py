@@ -7,7 +7,7 @@ from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
 from ..tensor.layout import contiguous_format, suggested_format
-from .arguments import factor_of, plain_arguments, reads_tensor
+from .arguments import factor_of, find_foreign, plain_arguments, reads_tensor
 from .call_cache import CallCache, cache_call, cache_delegation
 from .call_keys import all_given, any_named, call_key
 from .composite_calls import call_of_list, call_overridden, call_ruled, run_overridden
@@ -40,6 +40,7 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
                 and type(arg[0]) is not int
                 and (type(arg[0]) is slice or first_tensor(arg) is not None)
             ):
+                find_foreign(args, kwargs)
                 return executed(op, args, kwargs)
         key = call_key(args, kwargs)
         try:
@@ -241,6 +242,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 if op.canonical is None:
                     if numbers:
                         args, kwargs = plain_arguments(op, args, kwargs)
+                    else:
+                        find_foreign(args, kwargs)
                     return released(op.function(*args, **kwargs), args, kwargs)
                 return call_ruled(op, cache, args, kwargs)
             except Exception as error:
