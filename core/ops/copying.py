@@ -123,7 +123,8 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     >>> a
     tensor([0., 0.])
     """
-    if not isinstance(input, TensorBase):
+    given: Any = input
+    if not isinstance(given, TensorBase):
         options = {} if memory_format is None else {"memory_format": memory_format}
         made = taken_over(clone, (input,), options)
         if made is not None:

@@ -209,7 +209,8 @@ def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
     >>> tp.zeros(2).fill_(7)
     tensor([7., 7.])
     """
-    if not (isinstance(input, TensorBase) and isinstance(value, OPERANDS)):
+    given: Any = input
+    if not (isinstance(given, TensorBase) and isinstance(value, OPERANDS)):
         made = taken_over(fill_, (input, value))
         if made is not None:
             return made[0]

@@ -221,7 +221,8 @@ def empty_permuted(
 
 def detach(input: Tensor) -> Tensor:
     """Return the method's result, see :meth:`tensorplug.Tensor.detach`."""
-    if not isinstance(input, TensorBase):
+    given: Any = input
+    if not isinstance(given, TensorBase):
         made = taken_over(detach, (input,))
         if made is not None:
             return made[0]
