@@ -56,7 +56,13 @@ def plain(value: Any) -> Any:
 def find_foreign(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raise Foreign if an argument, also one in a list or tuple, may make the call itself."""
     for value in (*args, *kwargs.values()) if kwargs else args:
-        if not isinstance(value, TensorBase) and type(value) not in _PLAIN:
+        if isinstance(value, TensorBase):
+            continue
+        if type(value) is list or type(value) is tuple:
+            for item in value:
+                if item is not None and not isinstance(item, TensorBase):
+                    plain(item)
+        elif type(value) not in _PLAIN:
             plain(value)
 
 
