@@ -40,8 +40,11 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
                 and type(arg[0]) is not int
                 and (type(arg[0]) is slice or first_tensor(arg) is not None)
             ):
-                find_foreign(args, kwargs)
-                return executed(op, args, kwargs)
+                try:
+                    return executed(op, args, kwargs)
+                except TypeError:
+                    find_foreign(args, kwargs)
+                    raise
         key = call_key(args, kwargs)
         try:
             cached = cache.calls.get(key)
