@@ -314,3 +314,42 @@ def test_transformers_keep_how_arguments_are_handed_in():
     traced.graph.set_codegen(Listed())
     traced.recompile()
     assert traced([3, 1]) == fx.Transformer(traced).transform()([3, 1]) == 2
+
+
+# --- what replacements bring along --------------------------------------------------------------------
+
+
+def test_constants_of_replacements_are_their_own():
+    """In torch the program's own constant of the same number is taken."""
+    first, second = tp.full((2,), 5.0), tp.full((2,), 7.0)
+    traced = fx.symbolic_trace(lambda x: tp.relu(x) + first + tp.relu(x + 1))
+    found = fx.replace_pattern(traced, lambda x: tp.relu(x), lambda x: tp.mul(x, second) + second)
+    assert len(found) == 2
+    traced.graph.lint()
+    assert traced(tp.ones(2)).tolist() == [7.0 + 7.0 + 5.0 + 2 * 7.0 + 7.0] * 2
+    assert len([name for name, _ in traced.named_buffers()]) == 2
+
+
+@pytest.mark.parametrize("as_graph", [True, False])
+def test_modules_and_parameters_of_replacements_come_along(lib, as_graph):
+    class Scaled(lib.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.act = lib.nn.Tanh()
+            self.inner = lib.nn.Sequential(lib.nn.Linear(2, 2))
+            self.scale = lib.nn.Parameter(lib.full((2,), 3.0))
+
+        def forward(self, x):
+            return self.inner(self.act(x)) * self.scale
+
+    module = Scaled()
+    traced = lib.fx.symbolic_trace(lambda x: lib.relu(x) + 1)
+    given = lib.fx.symbolic_trace(module) if as_graph else module
+    lib.fx.replace_pattern(traced, lambda x: lib.relu(x), given)
+    traced.graph.lint()
+    x = lib.ones(2)
+    assert lib.allclose(traced(x), module(x) + 1)
+    assert {name for name, _ in traced.named_parameters()} == {
+        name for name, _ in module.named_parameters()
+    }
+    assert traced.scale is not module.scale
