@@ -10,7 +10,6 @@ from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import FLOATING, int64
 from tensorplug.core.dispatch.op_registry import composite
-from tensorplug.core.errors import warn
 from tensorplug.core.ops import linspace, ones, stack, where
 from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.creation import tensor as make_tensor
@@ -178,13 +177,6 @@ def _canonical_affine_grid(
             f"{count + 1}] but got: [{theta.shape[0]}, {count + 1}]. theta has a matrix for each image of "
             "size"
         )
-    if align_corners and min(sizes[2:]) == 1:
-        warn(
-            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
-            "align_corners=True. This is not an intended use case of affine_grid. See the documentation of "
-            "affine_grid for details.",
-            UserWarning,
-        )
     return theta, sizes, bool(align_corners)
 
 
@@ -205,11 +197,6 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     -------
     Tensor
         (N, H, W, 2) or (N, D, H, W, 3), the coordinates in the order x, y, z.
-
-    Warns
-    -----
-    UserWarning
-        If `align_corners` is True and a size 1: which centre a single pixel has is unclear, taken as 0.
 
     Raises
     ------

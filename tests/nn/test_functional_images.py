@@ -2,7 +2,6 @@
 
 import itertools
 
-import numpy as np
 import pytest
 
 import tensorplug as tp
@@ -103,25 +102,7 @@ def test_grid_sample(compare, mode, padding, align, count):
 def test_affine_grid(compare, align):
     compare.functional("affine_grid", randn(2, 2, 3), (2, 3, 4, 5), align)
     compare.functional("affine_grid", randn(2, 3, 4), (2, 3, 4, 5, 2), align)
-    if not align:
-        compare.functional("affine_grid", randn(1, 2, 3), (1, 3, 1, 4), align)
-
-
-@pytest.mark.parametrize("size", [(1, 3, 1, 4), (1, 3, 4, 1), (1, 2, 3, 1, 2)])
-def test_affine_grid_of_a_single_pixel_between_corners_warns(size):
-    theta = np.random.default_rng(0).normal(size=(1, len(size) - 2, len(size) - 1))
-    for lib in (tp, pytest.importorskip("torch", reason="the values are compared with torch's")):
-        with pytest.warns(UserWarning, match="See the documentation of affine_grid for details"):
-            grid = lib.nn.functional.affine_grid(lib.tensor(theta), size, align_corners=True)
-        expected = np.einsum("nij,n...j->n...i", theta, _corners(size))
-        assert np.allclose(grid.numpy(), expected, atol=1e-6)
-
-
-def _corners(size):
-    """Return the homogeneous coordinates of the pixels, x first; that of a single one is 0."""
-    axes = [np.linspace(-1, 1, n) if n > 1 else np.zeros(1) for n in size[2:]]
-    places = np.meshgrid(*axes, indexing="ij")
-    return np.stack([*places[::-1], np.ones(size[2:])], -1)[None]
+    compare.functional("affine_grid", randn(1, 2, 3), (1, 3, 1, 4), align)
 
 
 @pytest.mark.parametrize("shape", [(8, 2, 3), (2, 8, 2, 3), (2, 2, 8, 2, 3)])
