@@ -16,7 +16,7 @@ from .discrete import Bernoulli, Binomial, Geometric, Poisson, _softplus
 from .distribution import Distribution
 from .exp_family import ExponentialFamily
 from .gamma_family import Beta, Dirichlet, Exponential, Gamma
-from .heavy_tails import Pareto
+from .heavy_tails import HalfCauchy, InverseGamma, Kumaraswamy, Pareto
 from .independent import Independent, sum_rightmost
 from .location_scale import Cauchy, HalfNormal, Laplace, Normal, Uniform
 from .low_rank import LowRankMultivariateNormal
@@ -208,6 +208,30 @@ def _exponential_family(p: Any, q: Any) -> Any:
 def _cauchy(p: Any, q: Any) -> Any:
     together = (p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2
     return together.log() - (4 * p.scale * q.scale).log()
+
+
+# The divergence of functions of other numbers is the other numbers', if no two make one: a reciprocal, and
+# the magnitude of numbers that lie symmetrically.
+
+
+@register_kl(HalfCauchy, HalfCauchy)
+def _half_cauchy(p: Any, q: Any) -> Any:
+    return _cauchy(p._signed(), q._signed())
+
+
+@register_kl(InverseGamma, InverseGamma)
+def _inverse_gamma(p: Any, q: Any) -> Any:
+    return _gamma(p._gamma(), q._gamma())
+
+
+@register_kl(Kumaraswamy, Kumaraswamy)
+def _kumaraswamy(p: Any, q: Any) -> Any:
+    if bool((p.concentration1 != q.concentration1).any()):
+        raise NotImplementedError("KL of Kumaraswamy distributions with different concentration1")
+    ratio = (
+        q.concentration0 / p.concentration0
+    )  # of exponential numbers, -log(1 - x ** concentration1)
+    return ratio - 1 - ratio.log()
 
 
 def _check_events(p: Any, q: Any) -> None:

@@ -9,6 +9,8 @@ cpdef bint is_scalar(object value)
 
 cpdef object plain(object value)
 
+cpdef find_foreign(tuple args, dict kwargs)
+
 @cython.locals(tensor=TensorBase)
 cpdef tuple plain_arguments(Op op, tuple args, dict kwargs)
 

@@ -21,12 +21,16 @@ class Foreign(TypeError):
 
 
 def is_scalar(value: Any) -> bool:
-    """Return whether `value` is a scalar of an array library; a 0-d array, which can be set, is none."""
+    """Return whether `value` is a scalar of an array library; a 0-d array, which can be set, is none.
+
+    Its class has to say so: an object may answer whatever it is asked for.
+    """
+    kind = type(value)
     return (
-        hasattr(value, "dtype")
-        and hasattr(value, "item")
+        hasattr(kind, "dtype")
+        and hasattr(kind, "item")
         and getattr(value, "shape", None) == ()
-        and not hasattr(value, "__setitem__")
+        and not hasattr(kind, "__setitem__")
     )
 
 
@@ -47,6 +51,19 @@ def plain(value: Any) -> Any:
             "library, and its __torch_function__ is not asked here; from_dlpack() takes those of others"
         )
     return value.item() if is_scalar(value) else value
+
+
+def find_foreign(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise Foreign if an argument, also one in a list or tuple, may make the call itself."""
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, TensorBase):
+            continue
+        if type(value) is list or type(value) is tuple:
+            for item in value:
+                if item is not None and not isinstance(item, TensorBase):
+                    plain(item)
+        elif type(value) not in _PLAIN:
+            plain(value)
 
 
 def plain_arguments(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..tensor.base import TensorBase, new_tensor
 from ..tensor.layout import contiguous_format, suggested_format
-from .arguments import factor_of, plain_arguments, reads_tensor
+from .arguments import factor_of, find_foreign, plain_arguments, reads_tensor
 from .call_cache import CallCache, cache_call, cache_delegation
 from .call_keys import all_given, any_named, call_key
 from .composite_calls import call_overridden, call_ruled
@@ -42,7 +42,11 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
                 and type(arg[0]) is not int
                 and (type(arg[0]) is slice or first_tensor(arg) is not None)
             ):
-                return executed(op, args, kwargs)
+                try:
+                    return executed(op, args, kwargs)
+                except TypeError:
+                    find_foreign(args, kwargs)
+                    raise
         key = call_key(args, kwargs)
         try:
             cached = cache.calls.get(key)
@@ -243,6 +247,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
                 if op.canonical is None:
                     if numbers:
                         args, kwargs = plain_arguments(op, args, kwargs)
+                    else:
+                        find_foreign(args, kwargs)
                     return released(op.function(*args, **kwargs), args, kwargs)
                 return call_ruled(op, cache, args, kwargs)
             except Exception as error:

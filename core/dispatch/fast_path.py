@@ -14,6 +14,7 @@ from .arguments import fits, fits_rounded, is_scalar
 from .execution import execute, note_kernel
 from .interception import Intercepted, intercept
 from .op import Op
+from .overrides import relevant
 from .state import dispatch_state
 
 
@@ -128,12 +129,19 @@ def _slow_path(op: Op, input: Any, other: Any, operator: bool) -> Any:
         if computed is not None:
             return computed
         if not is_operand(input) or not is_operand(other):
-            return NotImplemented
+            return made_elsewhere(op, input, other)
     if op.scales:
         if operator and op.reflected is not None and not isinstance(input, TensorBase):
             return op.reflected(input, other)
         return dispatcher.promoted(op, input, other)
     return dispatcher.general(op, (input, other), {})
+
+
+def made_elsewhere(op: Op, input: Any, other: Any) -> Any:
+    """Return what an operand that is no tensor makes of an operator; NotImplemented if it is not asked."""
+    if relevant((input, other)):
+        return op.call(input, other)
+    return NotImplemented
 
 
 OPERANDS = (TensorBase, int, float, complex)  # bool is an int

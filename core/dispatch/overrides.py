@@ -303,7 +303,7 @@ def taken_over(
 def public(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
     """Return what users make a call of an op by: its function, or the method that writes in place."""
     if op.inplace_of is not None:
-        return getattr(tensor_class, op.name)
+        return getattr(tensor_class, op.name, op.call)  # some are functions alone
     if op.name == "basic_index":
         return tensor_class.__getitem__
     function, names = PUBLIC.get(op, (None, ()))

@@ -15,6 +15,7 @@ from .keys import DispatchKey
 from .layers import note_opaque
 from .op import Delegated, Op, Spec
 from .out_dtypes import EXACT, OF_TARGET, check_out, check_own_dtype
+from .overrides import overrides
 from .queued_copies import queued_into
 from .state import dispatch_state
 
@@ -83,8 +84,11 @@ def inplace(op: Op, name: str, target: Any, args: tuple[Any, ...], kwargs: dict[
     """Call the in-place variant of an op: compute it and write the result into `target`."""
     try:
         if dispatch_state.layers_active and dispatch_state.takes_over((target, *args), kwargs):
-            given, options = plain_arguments(op, (target, *args), kwargs)
-            storage = getattr(target, "_storage", None)
+            try:
+                given, options = plain_arguments(op, (target, *args), kwargs)
+            except Foreign:  # which is asked first
+                given, options = (target, *args), kwargs
+            storage = target._storage if isinstance(target, TensorBase) else None
             if storage is not None and storage.mirror is not None and storage.mirror.live():
                 note_opaque("a write that is carried over to conjugates")
             return dispatch_state.through_layers(_inplace_op(op, name), given, options)
@@ -98,6 +102,8 @@ def run_inplace(
 ) -> Any:
     """Call the in-place variant of an op, below all active layers."""
     if not isinstance(target, TensorBase):
+        if overrides(type(target)):
+            return dispatch_state.through_layers(_inplace_op(op, name), (target, *args), kwargs)
         raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
     if kwargs:
         if len(kwargs) == 1 and _inplace_scaled(op, target, args, kwargs):
@@ -371,6 +377,7 @@ def _inplace_op(op: Op, name: str) -> Op:
         known.kind = "composite"
         known.parameters = op.parameters
         known.function = lambda target, *args, **kwargs: run_inplace(op, name, target, args, kwargs)
+        known.call = dispatch_state.build_inplace(op, name)
         known.owner = op.owner
         known.inplace_of = op
         known.random = op.random

@@ -15,6 +15,7 @@ from ..dispatch import op_registry
 from ..dispatch.execution import show
 from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.op_registry import Spec, composite, defined_by, primitive
+from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
 from ..tensor.base import TensorBase, new_tensor
 from ..tensor.creation import show_memory
@@ -122,7 +123,13 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     >>> a
     tensor([0., 0.])
     """
-    check_tensor(input, "clone")
+    given: Any = input
+    if not isinstance(given, TensorBase):
+        options = {} if memory_format is None else {"memory_format": memory_format}
+        made = taken_over(clone, (input,), options)
+        if made is not None:
+            return made[0]
+        check_tensor(input, "clone")
     stride = strides_like(input, memory_format, "clone")
     return copied(input) if stride is None else clone_strided(input, stride)
 

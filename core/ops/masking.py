@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ..device.dtypes import BOOL, DType, Number, bool_, result_dtype, scalar_type, uint8
 from ..device.scalars import fitting, loosely
 from ..dispatch import op_registry
-from ..dispatch.arguments import fits, plain
+from ..dispatch.arguments import Foreign, fits, plain
 from ..dispatch.execution import kernel_of
 from ..dispatch.op import Op
 from ..dispatch.op_registry import Delegated, composite, defined_by, handle, in_place, primitive
 from ..dispatch.out_dtypes import exact_out
+from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
 from ..dispatch.writes import inplace, is_free, written
 from ..errors import warn
@@ -207,8 +208,18 @@ def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
     >>> tp.zeros(2).fill_(7)
     tensor([7., 7.])
     """
-    check_tensor(input, "fill_")
-    return inplace(_COPY, "fill_", input, (_filling("fill_", input, value),), {})
+    given: Any = input
+    try:
+        if not isinstance(given, TensorBase):
+            raise Foreign
+        filling = _filling("fill_", input, value)
+    except Foreign:
+        made = taken_over(fill_, (input, value))
+        if made is not None:
+            return made[0]
+        check_tensor(input, "fill_")
+        raise
+    return inplace(_COPY, "fill_", input, (filling,), {})
 
 
 @defined_by(fill)

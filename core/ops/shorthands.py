@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, cast as typed
 from ..device.dtypes import BOOL, int64
 from ..dispatch import op_registry
 from ..dispatch.out_dtypes import check_out
+from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
 from ..errors import warn
 from ..tensor import shapes
+from ..tensor.base import TensorBase
 from ..tensor.layout import memory_format
 from ..tensor.shapes import Size, one_or_several
 from .creation.creation import empty
@@ -219,7 +221,12 @@ def empty_permuted(
 
 def detach(input: Tensor) -> Tensor:
     """Return the method's result, see :meth:`tensorplug.Tensor.detach`."""
-    check_tensor(input, "detach")
+    given: Any = input
+    if not isinstance(given, TensorBase):
+        made = taken_over(detach, (input,))
+        if made is not None:
+            return made[0]
+        check_tensor(input, "detach")
     return input.detach()
 
 

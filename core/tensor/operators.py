@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..device.dtypes import DType
 from ..dispatch.execution import show
-from ..dispatch.fast_path import OPERANDS, binary, is_operand, unary
+from ..dispatch.fast_path import OPERANDS, binary, is_operand, made_elsewhere, unary
 from ..dispatch.op import Op
 from ..dispatch.op_registry import handle
+from ..dispatch.overrides import relevant
 from ..dispatch.state import dispatch_state
 from ..dispatch.view_calls import show_again
 from ..dispatch.view_plans import ABSENT
@@ -136,7 +137,7 @@ class Operators(TensorBase):
         if isinstance(left, TensorBase) and isinstance(other, TensorBase):
             return MATMUL.call(left, other)
         computed: Any = dispatch_state.beside_array(MATMUL, left, other)
-        return NotImplemented if computed is None else computed
+        return made_elsewhere(MATMUL, left, other) if computed is None else computed
 
     def __iadd__(self, other: Any) -> Self:
         return _in_place(ADD, self, other)
@@ -254,6 +255,8 @@ def _reversed(ndim: int) -> tuple[Shape]:
 
 def _in_place(op: Op, target: T, other: Any) -> T:
     if not is_operand(other):
+        if relevant((other,)):  # its answer takes the name that the tensor had, as in torch
+            return inplace(op, f"{op.name}_", target, (other,), {})
         return NotImplemented
     inplace(op, f"{op.name}_", target, (other,), {})
     return target
@@ -266,7 +269,7 @@ def _unless_array(op: Op, input: Any, other: Any) -> Any:
         if computed is not None:
             return computed
         if not is_operand(input) or not is_operand(other):
-            return NotImplemented
+            return made_elsewhere(op, input, other)
     return op.call(input, other)
 
 

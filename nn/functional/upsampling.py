@@ -210,8 +210,9 @@ def _sizes(
             real = isinstance(item, Tensor) and item.is_floating_point()
             if real or isinstance(item, bool) or not hasattr(item, "__index__"):
                 raise TypeError(
-                    "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, "
-                    f"int], but got size with types {[type(item) for item in sizes]}"
+                    "interpolate(): expected size to be one of int or Tuple[int] or Tuple[int, int] or "
+                    "Tuple[int, int, int], but got size with types "
+                    f"{[type(item) for item in sizes]}"
                 )
         return [int(item) for item in sizes], [None] * count
     if scale_factor is None:

@@ -14,7 +14,9 @@ Calls without such an object cost what they did.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -262,8 +264,26 @@ def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
 
 
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """Return a function of the same signature, which returns -1, for each that is overridable."""
-    return dict.fromkeys(_overridable()[1], lambda *_args, **_kwargs: -1)
+    """Return a function of the same signature, which returns -1, for each that is overridable.
+
+    Examples
+    --------
+    >>> import inspect
+    >>> import tensorplug as tp
+    >>> stand_in = get_testing_overrides()[tp.lerp]
+    >>> list(inspect.signature(stand_in).parameters)
+    ['input', 'end', 'weight']
+    """
+    return {function: _stand_in(function) for function in _overridable()[1]}
+
+
+def _stand_in(function: Any) -> Callable[..., Any]:
+    def returns(*_args: Any, **_kwargs: Any) -> int:
+        return -1
+
+    with contextlib.suppress(TypeError, ValueError):  # slots of types have none
+        returns.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return returns
 
 
 def resolve_name(f: Any) -> str | None:

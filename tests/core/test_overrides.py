@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import inspect
 import operator
 import os
 import pickle
@@ -400,6 +401,19 @@ def test_overridable_functions_are_listed(lib):
     assert lib.Tensor.__new__ in ignored
     assert lib.add not in ignored
     assert not any(function in ignored for functions in found.values() for function in functions)
+
+
+def test_stand_ins_take_what_the_functions_take():
+    compared = 0
+    for function, stand_in in tp.overrides.get_testing_overrides().items():
+        try:
+            signature = inspect.signature(function)
+        except (TypeError, ValueError):  # a slot of a type
+            continue
+        assert inspect.signature(stand_in) == signature
+        assert stand_in() == -1
+        compared += 1
+    assert compared > 1000
 
 
 def test_a_function_of_ones_own(lib):

@@ -15,6 +15,10 @@ def weighted(loss, dtype):
     )
 
 
+def resized(*size):
+    return lambda L: L.nn.functional.interpolate(L.zeros(1, 1, 4, 4), size=size)
+
+
 def of_rank(layer, rank, *args):
     return lambda L: getattr(L.nn, layer)(*args)(L.ones((3,) * rank))
 
@@ -123,6 +127,7 @@ PAIRS = {
         for count in (1, 2, 3)
         for bias, groups in [((), 1), ((3,), 1), ((1,), 2), ((1, 2), 2), ((2,), 2), ((1,), 1)]
     },
+    **{f"interpolate-{size}": resized(*size) for size in [(2.0, 2.0), (2, 2.0), ("2", 2)]},
     "pack_sequence": lambda L: L.nn.utils.rnn.pack_sequence([]),
     "pad_sequence": lambda L: L.nn.utils.rnn.pad_sequence([]),
     "Embedding": lambda L: L.nn.Embedding(3, 2, padding_idx=4),

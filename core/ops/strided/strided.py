@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, cast as typed
 from ...device.dtypes import int64
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.overrides import taken_over
 from ...dispatch.state import dispatch_state
 from ...dispatch.writes import inplace
+from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, as_shape, contiguous_strides, normalize_dim
 from ..creation.creation import fill_new
 from ..indexing.indexing import index_put, zeros_like_gradient
@@ -147,6 +149,10 @@ def as_strided_(
     tensor([[0, 2],
             [1, 3]])
     """
+    if not isinstance(input, TensorBase):
+        made = taken_over(as_strided_, (input, size, stride, storage_offset))
+        if made is not None:
+            return made[0]
     return relaid("as_strided_", input, as_strided, size, stride, storage_offset)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType
+from tensorplug.core.errors import warn
 
 from .node import Node, map_aggregate, map_arg
 
@@ -226,7 +227,21 @@ class Graph:
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
         """Add an attribute of the owning module."""
+        self._check_target("get_attr", qualified_name)
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
+
+    def _check_target(self, kind: str, target: str) -> None:
+        """Warn if the owning module lacks what a node is to name."""
+        value = self.owning_module
+        for part in target.split("."):
+            if value is not None:
+                value = getattr(value, part, None)
+        if value is None and self.owning_module is not None:
+            warn(
+                f"Attempted to insert a {kind} Node with no underlying reference in the owning GraphModule! "
+                f"Call GraphModule.add_submodule to add the necessary submodule, or setattr to add {target}",
+                UserWarning,
+            )
 
     def call_module(
         self,
@@ -236,6 +251,7 @@ class Graph:
         type_expr: Any = None,
     ) -> Node:
         """Add a call of a sub-module of the owning module."""
+        self._check_target("call_module", module_name)
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def call_method(
@@ -510,6 +526,10 @@ class Graph:
             if node.graph is not self:
                 raise RuntimeError(f"Node '{node}' does not belong to this Graph")
             for used in node.all_input_nodes:
+                if used.graph is not self:
+                    raise RuntimeError(
+                        f"Argument '{used}' of Node '{node}' does not belong to this Graph"
+                    )
                 if used not in seen:
                     raise RuntimeError(
                         f"Argument '{used}' of Node '{node}' was used before it has been defined! "

@@ -60,11 +60,17 @@ class GraphModule(nn.Module):
         What it runs.
     class_name : str
         What it calls itself.
+
+    Attributes
+    ----------
+    meta : dict
+        What passes note of it.
     """
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()
         self.__dict__["_class_name"] = class_name
+        self.meta: dict[str, Any] = {}
         if isinstance(root, nn.Module):
             self.training = root.training
         for node in graph.nodes:

@@ -144,6 +144,7 @@ class Transformer(Interpreter):
     def __init__(self, module: Any) -> None:
         super().__init__(module)
         self.new_graph = Graph()
+        self.new_graph.set_codegen(module.graph._codegen)
         outer = self
 
         class TransformerTracer(Tracer):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.dispatch.op import Op
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -13,14 +15,32 @@ if TYPE_CHECKING:
 Target = Any
 Argument = Any
 
-#: Functions whose calls stay although nobody uses their results.
-_SIDE_EFFECTS: set[Any] = set()
+#: Functions whose calls stay although nobody uses their results: those that write, at first.
+_SIDE_EFFECTS: set[Any] = {
+    getattr(operator, name)
+    for name in (
+        "setitem", "delitem", "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "iand", "ior",
+        "ixor", "ilshift", "irshift", "imatmul", "iconcat",
+    )
+}  # fmt: skip
+#: Checks, by the names under which torch has them.
+_CHECKS = frozenset({"_assert", "_assert_is_none", "_assert_async"})
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Keep calls of a function in graphs whether or not their results are used; return it."""
     _SIDE_EFFECTS.add(fn)
     return fn
+
+
+def writes(function: Any, kwargs: dict[str, Any]) -> bool:
+    """Return whether a call of a function writes into an argument, as its name or `out` tells."""
+    if kwargs.get("out") is not None:
+        return True
+    name = getattr(function, "__name__", "")
+    if getattr(function, "__module__", "") == "_operator":  # and_, or_
+        return function in _SIDE_EFFECTS
+    return name.endswith("_") and not name.startswith("_")
 
 
 def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
@@ -73,6 +93,12 @@ class Node:
         kwargs: dict[str, Any],
         return_type: Any = None,
     ) -> None:
+        wanted = "Callable" if op == "call_function" else "str"
+        if not (callable(target) if op == "call_function" else isinstance(target, str)):
+            raise ValueError(
+                f"Node [graph = {graph}, name = '{name}'] target {target} has type "
+                f"{type(target).__name__} but a {wanted} is expected"
+            )
         self.graph = graph
         self.name = name
         self.op = op
@@ -194,16 +220,20 @@ class Node:
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_method":
-            return self.target.endswith("_") and not self.target.endswith("__")
+            return self.target == "__setitem__" or (
+                self.target.endswith("_") and not self.target.endswith("__")
+            )
         if self.op == "call_module":
             owner = self.graph.owning_module
             return owner is not None and getattr(
-                owner.get_submodule(self.target), "is_impure", False
+                owner.get_submodule(self.target), "_is_impure", False
             )
         if self.op == "call_function":
             name = getattr(self.target, "__name__", "")
-            writes = name.endswith("_") and not name.startswith("_")
-            return writes or self.target in _SIDE_EFFECTS or "out" in self._kwargs
+            op = getattr(self.target, "op", None)
+            draws = isinstance(op, Op) and op.random  # what is drawn later depends on it
+            known = self.target in _SIDE_EFFECTS or name in _CHECKS
+            return known or draws or writes(self.target, self._kwargs)
         return False
 
     def is_magic(self) -> bool:

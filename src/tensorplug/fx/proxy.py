@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import dis
 import functools
 import inspect
@@ -16,7 +17,7 @@ from tensorplug.core.ops import einsum
 from tensorplug.overrides import is_tensor_method_or_property
 
 from .graph import MAGIC, Graph
-from .node import Node, base_types
+from .node import Node, base_types, writes
 
 
 class TraceError(ValueError):
@@ -44,6 +45,15 @@ class TracerBase:
     record_stack_traces = False
     #: Whether an attribute of a proxy that is called becomes a call of a method.
     proxy_buffer_attributes = False
+    #: Whether calls of functions that write into their arguments are refused.
+    check_mutable_operations = False
+    #: The method of a module that is traced.
+    traced_func_name = "forward"
+    #: The modules whose call is traced at present: their names, and name and class.
+    module_stack: dict[str, tuple[str, Any]]
+
+    def __init__(self) -> None:
+        self.module_stack = {}
 
     def create_node(
         self,
@@ -54,8 +64,23 @@ class TracerBase:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """Add a node to the graph."""
-        return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        """Add a node to the graph.
+
+        Raises
+        ------
+        RuntimeError
+            If it writes, and the tracer checks that.
+        """
+        if kind == "call_function" and self.check_mutable_operations and writes(target, kwargs):
+            name = f"aten::{target.__name__}" + (".out" if "out" in kwargs else "")
+            raise RuntimeError(
+                f"Tried to trace mutable operation {name}. FX only supports functional code, so operations "
+                "that mutate operands in-place (e.g. via `out` arguments) are not supported"
+            )
+        node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        if self.module_stack:
+            node.meta["nn_module_stack"] = dict(self.module_stack)
+        return node
 
     def proxy(self, node: Node) -> Proxy:
         """Return the proxy of a node's value."""
@@ -85,15 +110,24 @@ class TracerBase:
         ------
         NotImplementedError
             If a value cannot be an argument.
+        RuntimeError
+            If a proxy is the key of a dictionary.
         """
         if isinstance(a, Proxy):
             return a.node
+        if hasattr(a, "__fx_create_arg__"):
+            return a.__fx_create_arg__(self)
         if isinstance(a, tuple):
             items = [self.create_arg(item) for item in a]
             return type(a)(*items) if hasattr(a, "_fields") else tuple(items)
         if isinstance(a, list):
             return [self.create_arg(item) for item in a]
         if isinstance(a, dict):
+            for key in a:
+                if proxies_in(key):
+                    raise RuntimeError(
+                        f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {key}"
+                    )
             return {key: self.create_arg(value) for key, value in a.items()}
         if isinstance(a, slice):
             return slice(*[self.create_arg(part) for part in (a.start, a.stop, a.step)])
@@ -101,6 +135,12 @@ class TracerBase:
             return range(*[self.create_arg(part) for part in (a.start, a.stop, a.step)])
         if isinstance(a, (*base_types, Node, DType, Device)) or callable(a) or _is_constant(a):
             return a
+        if dataclasses.is_dataclass(a):
+            parts = {
+                field.name: self.create_arg(getattr(a, field.name))
+                for field in dataclasses.fields(a)
+            }
+            return self.create_node("call_function", type(a), (), parts)
         raise NotImplementedError(f"argument of type: {type(a)}")
 
     def to_bool(self, obj: Proxy) -> bool:
@@ -269,6 +309,42 @@ class Attribute(Proxy):
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
 
 
+class ParameterProxy(Proxy):
+    """Stands for a parameter whose shape the program may look at."""
+
+    def __init__(self, tracer: Any, node: Node, name: str, param: Any) -> None:
+        super().__init__(node, tracer)
+        self.name = name
+        self.param = param
+
+    def __repr__(self) -> str:
+        return f"ParameterProxy({self.name})"
+
+    @property
+    def shape(self) -> Any:
+        """The parameter's shape."""
+        return self.param.shape
+
+    @property
+    def ndim(self) -> int:
+        """Of how many dimensions it is."""
+        return int(self.param.ndim)
+
+    def size(self, dim: int | None = None) -> Any:
+        """Return the parameter's shape, or one of its sizes."""
+        return self.param.size() if dim is None else self.param.size(dim)
+
+    def dim(self) -> int:
+        """Return of how many dimensions it is."""
+        return int(self.param.dim())
+
+    def numel(self) -> int:
+        """Return how many elements it has."""
+        return int(self.param.numel())
+
+    nelement = numel
+
+
 class GraphAppendingTracer(TracerBase):
     """Adds nodes to a graph that is there already."""
 
@@ -311,6 +387,7 @@ _add_operators()
 __all__ = [
     "Attribute",
     "GraphAppendingTracer",
+    "ParameterProxy",
     "Proxy",
     "TraceError",
     "TracerBase",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .graph import Graph
-from .graph_module import GraphModule
+from .graph_module import GraphModule, _assign_attr, reached
 from .node import Node, map_arg
 from .tracer import symbolic_trace
 
@@ -29,12 +29,12 @@ class ReplacedPatterns:
     replacements: list[Node]
 
 
-def _graph_of(pattern: Any) -> Graph:
+def _traced(pattern: Any) -> tuple[Graph, GraphModule | None]:
+    """Return a pattern's graph, and what has the modules and attributes that it names."""
     if isinstance(pattern, Graph):
-        return pattern
-    if isinstance(pattern, GraphModule):
-        return pattern.graph
-    return symbolic_trace(pattern).graph
+        return pattern, pattern.owning_module
+    module = pattern if isinstance(pattern, GraphModule) else symbolic_trace(pattern)
+    return module.graph, module
 
 
 def _matches(pattern: Any, given: Any, found: dict[Node, Any]) -> bool:
@@ -93,7 +93,9 @@ def replace_pattern(
     >>> gm(tp.zeros(1))
     tensor([1.5000])
     """
-    wanted, made = _graph_of(pattern), _graph_of(replacement)
+    wanted, _ = _traced(pattern)
+    made, owner = _traced(replacement)
+    names: dict[str, str] | None = None
     anchor = wanted.output_node().args[0]
     if not isinstance(anchor, Node):
         raise NotImplementedError("replace_pattern(): a pattern returns one value")
@@ -117,7 +119,8 @@ def replace_pattern(
             continue
         taken.update(inner)
         result.append(Match(node, dict(found)))
-        _copy_modules(gm, replacement)
+        if names is None:
+            names = _shared(gm, made, owner)
         values = {
             new: replaced.get(found[old], found[old])
             if isinstance(found[old], Node)
@@ -132,7 +135,9 @@ def replace_pattern(
                 if step.op == "output":
                     new_value = map_arg(step.args[0], values.__getitem__)
                     break
-                values[step] = gm.graph.node_copy(step, values.__getitem__)
+                copied = values[step] = gm.graph.node_copy(step, values.__getitem__)
+                if step.op in ("call_module", "get_attr"):
+                    copied.target = names.get(step.target, step.target)
         node.replace_all_uses_with(new_value)
         replaced[node] = new_value
         for value in reversed([n for n in gm.graph.nodes if n in inner]):
@@ -141,10 +146,22 @@ def replace_pattern(
     return result
 
 
-def _copy_modules(gm: GraphModule, replacement: Any) -> None:
-    """Have the module have what the replacement names."""
-    if not isinstance(replacement, GraphModule):
-        return
-    for node in replacement.graph.nodes:
-        if node.op == "call_module" and not hasattr(gm, node.target):
-            gm.add_submodule(node.target, copy.deepcopy(replacement.get_submodule(node.target)))
+def _shared(gm: GraphModule, made: Graph, owner: GraphModule | None) -> dict[str, str]:
+    """Give a module copies of what a replacement names and it lacks; return the names that it has there.
+
+    A constant of the replacement gets a name of its own: those of two programs are numbered alike.
+    """
+    names: dict[str, str] = {}
+    for node in made.nodes:
+        if owner is None or node.op not in ("call_module", "get_attr") or node.target in names:
+            continue
+        value, target, number = reached(owner, node.target), node.target, 0
+        while target.startswith("_tensor_constant") and getattr(gm, target, value) is not value:
+            target, number = f"_tensor_constant{number}", number + 1
+        try:
+            reached(gm, target)
+        except RuntimeError:
+            own = target.startswith("_tensor_constant")
+            _assign_attr(value if own else copy.deepcopy(value), gm, target)
+        names[node.target] = target
+    return names

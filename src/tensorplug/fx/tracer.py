@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import copy
 import inspect
 import math
 import sys
@@ -15,10 +16,11 @@ from tensorplug import nn
 from tensorplug.core import Tensor
 from tensorplug.core.contexts import Context
 from tensorplug.core.dispatch.counts import count_layers
+from tensorplug.core.errors import warn
 
 from .graph import Graph
 from .graph_module import GraphModule
-from .proxy import Proxy, TracerBase, proxies_in, recorded
+from .proxy import ParameterProxy, Proxy, TracerBase, proxies_in, recorded
 
 #: Functions that a program asked to be nodes, by the names that hold them.
 _wrapped: dict[tuple[int, str], dict[str, Any]] = {}
@@ -45,12 +47,24 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
         raise RuntimeError(
             "Unsupported type for global function! Must be either a callable or string name"
         )
-    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__code__.co_name
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     frame: Any = sys._getframe(1)
     if frame.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
     _wrapped[id(frame.f_globals), name] = frame.f_globals
     return fn_or_name
+
+
+def _assert(condition: Any, message: str) -> None:
+    """Raise AssertionError unless a condition holds."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def _assert_is_none(value: Any, message: str) -> None:
+    """Raise AssertionError unless a value is None."""
+    if value is not None:
+        raise AssertionError(message)
 
 
 @contextmanager
@@ -107,10 +121,17 @@ class Tracer(TracerBase):
         self._autowrap_modules = list(autowrap_modules)
         self.param_shapes_constant = param_shapes_constant
         self.root: Any = None
-        self.module_stack: dict[str, Any] = {}
         self._paths: dict[Any, str] = {}
         self._constants: dict[int, str] = {}
         self._attributes: dict[str, Proxy] = {}
+
+    def __deepcopy__(self, memo: Any) -> Tracer:
+        made: Tracer = type(self).__new__(type(self))
+        memo[id(self)] = made
+        for name, value in vars(self).items():  # modules of Python are never copied
+            shared = name == "_autowrap_modules"
+            setattr(made, name, list(value) if shared else copy.deepcopy(value, memo))
+        return made
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         """Return whether a call of a module becomes one node: those of ``nn`` but for containers."""
@@ -141,13 +162,16 @@ class Tracer(TracerBase):
     ) -> Any:
         """Do what a call of a module does: add a node for a leaf, else run its ``forward``."""
         path = self.path_of_module(m)
-        if not self.is_leaf_module(m, path):
-            self.module_stack[path] = type(m)
-            try:
+        key = path
+        while key in self.module_stack:  # a module that calls itself
+            key = f"{key}@"
+        self.module_stack[key] = (path, type(m))
+        try:
+            if not self.is_leaf_module(m, path):
                 return forward(*args, **kwargs)
-            finally:
-                self.module_stack.pop(path, None)
-        return self.create_proxy("call_module", path, args, kwargs)
+            return self.create_proxy("call_module", path, args, kwargs)
+        finally:
+            self.module_stack.pop(key, None)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
         """Return what reading a module's attribute gives: of a parameter, its proxy."""
@@ -155,7 +179,7 @@ class Tracer(TracerBase):
             for name, parameter in self.root.named_parameters():
                 if parameter is attr_val:
                     if name not in parameter_proxy_cache:
-                        parameter_proxy_cache[name] = self.create_proxy("get_attr", name, (), {})
+                        parameter_proxy_cache[name] = self._parameter(name, parameter)
                     return parameter_proxy_cache[name]
         if self.proxy_buffer_attributes and isinstance(attr_val, Tensor):
             for name, buffer in self.root.named_buffers():
@@ -164,6 +188,15 @@ class Tracer(TracerBase):
                         parameter_proxy_cache[name] = self.create_proxy("get_attr", name, (), {})
                     return parameter_proxy_cache[name]
         return attr_val
+
+    def _parameter(self, name: str, parameter: Any) -> Any:
+        if not self.param_shapes_constant:
+            return self.create_proxy("get_attr", name, (), {})
+
+        def proxy(node: Any) -> Any:
+            return ParameterProxy(self, node, name, parameter)
+
+        return self.create_proxy("get_attr", name, (), {}, proxy_factory_fn=proxy)
 
     def create_arg(self, a: Any) -> Any:
         """Return an argument as nodes have it; a tensor becomes an attribute of the root."""
@@ -215,7 +248,12 @@ class Tracer(TracerBase):
         """
         function: Any
         if isinstance(root, nn.Module):
-            self.root, function = root, type(root).forward
+            name = self.traced_func_name
+            if not hasattr(type(root), name):
+                raise AssertionError(
+                    f"traced_func_name={name} doesn't exist in {type(root).__name__}"
+                )
+            self.root, function = root, getattr(type(root), name)
             self._paths = {module: name for name, module in root.named_modules()}
         else:
             self.root, function = nn.Module(), root
@@ -277,6 +315,21 @@ class Tracer(TracerBase):
                 found.append((names, name, recorded(value)))
         return found
 
+    def _specialize(self, name: str, proxy: Any, value: Any) -> None:
+        """Have the program check that it is called with the value for which it is traced."""
+        text = f"{name} has been specialized to have value {value} but got another value"
+        if value is None:
+            self.create_proxy("call_function", _assert_is_none, (proxy, text), {})
+        elif isinstance(value, (bool, int, float, complex, str)):
+            self.create_proxy("call_function", _assert, (proxy == value, text), {})
+        else:
+            warn(
+                f"Was not able to add assertion to verify correct input {name} to specialized function. "
+                "It is up to the user to make sure that your inputs match the inputs you specialized the "
+                "function with.",
+                UserWarning,
+            )
+
     def _placeholders(
         self, function: Any, is_module: bool, concrete: dict[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:
@@ -297,8 +350,10 @@ class Tracer(TracerBase):
                     "unknown while it is traced; trace a function that names them"
                 )
             default = () if parameter.default is parameter.empty else (parameter.default,)
-            proxy = self.create_proxy("placeholder", parameter.name, default, {})
-            value = concrete.get(parameter.name, proxy)
+            value = proxy = self.create_proxy("placeholder", parameter.name, default, {})
+            if parameter.name in concrete:
+                value = concrete[parameter.name]
+                self._specialize(parameter.name, proxy, value)
             if parameter.kind is parameter.KEYWORD_ONLY:
                 named[parameter.name] = value
             else:
