@@ -170,6 +170,49 @@ HALF_LOADS(BF16)
     strides[last] = sizeof(float);                                                                     \
     whole(blocks, strides, count, p);                                                                  \
     store_##H(to, s[last], buffer[last], count);
+/* Of few steps, vector by vector: the blocks would cost as much as these do. What is repeated is written out once. */
+#if defined(__AVX512F__)
+enum { HALF_LANES = 16 };
+#else
+enum { HALF_LANES = 8 };
+#endif
+#define HALF_SHORT(name, inputs, H, whole, expression)                                                 \
+    HALF_LOOP(name##_blocks, inputs, H, whole, TO_HALF)                                                \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) {        \
+        const double p[4] = {given[0], given[1], given[2], given[3]};                                  \
+        uint16_t same[inputs][HALF_LANES];                                                             \
+        const uint16_t *from[3] = {NULL};                                                              \
+        ptrdiff_t moves[3] = {0}, i = 0;                                                               \
+        int is_dense = s[inputs] == 2;                                                                 \
+        for (int k = 0; k < inputs; k++) is_dense &= s[k] == 2 || !s[k];                               \
+        (void)p;                                                                                       \
+        if (is_dense && n >= HALF_LANES) {                                                             \
+            uint16_t *to = (uint16_t *)args[inputs];                                                   \
+            for (int k = 0; k < inputs; k++) {                                                         \
+                from[k] = (const uint16_t *)args[k];                                                   \
+                moves[k] = s[k] / 2;                                                                   \
+                if (moves[k]) continue;                                                                \
+                for (int j = 0; j < HALF_LANES; j++) same[k][j] = *from[k];                            \
+                from[k] = same[k];                                                                     \
+            }                                                                                          \
+            for (; i + HALF_LANES <= n; i += HALF_LANES) {                                             \
+                float x_[HALF_LANES], y_[HALF_LANES], z_[HALF_LANES];                                  \
+                widen_##H(x_, from[0] + i * moves[0], HALF_LANES);                                     \
+                if (inputs > 1) widen_##H(y_, from[1] + i * moves[1], HALF_LANES);                     \
+                if (inputs > 2) widen_##H(z_, from[2] + i * moves[2], HALF_LANES);                     \
+                for (int j = 0; j < HALF_LANES; j++) {                                                 \
+                    const float x = x_[j], y = inputs > 1 ? y_[j] : 0, z = inputs > 2 ? z_[j] : 0;     \
+                    (void)y, (void)z;                                                                  \
+                    x_[j] = (float)(expression);                                                       \
+                }                                                                                      \
+                narrow_run_##H(to + i, x_, HALF_LANES);                                                \
+            }                                                                                          \
+        }                                                                                              \
+        if (i == n) return;                                                                            \
+        char *ends[inputs + 1];                                                                        \
+        for (int k = 0; k <= inputs; k++) ends[k] = args[k] + i * s[k];                                \
+        name##_blocks(ends, s, n - i, given);                                                          \
+    }
 #define TO_BOOL(whole, H)                                                                              \
     const int last = (int)(sizeof(buffer) / sizeof(buffer[0])) - 1;                                    \
     blocks[last] = to;                                                                                 \

@@ -44,19 +44,19 @@
 ERFINV_START(F32, float)
 ERFINV_START(F64, double)
 
-/* Near zero a third one, by w itself: what is lost in shifting it would count there. */
+/* In double, so that what is lost on the way does not count; near zero a third polynomial, by w itself. */
 INLINE float m_erfinv_F32(float x) {
-    float a = fabsf(x), w = -m_log_F32((1.0f - a) * (1.0f + a));
-    float q = -3.42032831e-06f;
-    q = q * w + 5.82509565e-05f;
-    q = q * w + -0.000140516466f;
-    q = q * w + -0.00232829549f;
-    q = q * w + 0.0115476381f;
-    q = q * w + 0.232013807f;
-    float near = 0.886226952f * a + a * (w * q + -2.66232002e-08f);
-    float y = w < 1.75f ? near : erfinv_start_F32(a, w);
-    y = a == 1.0f ? INFINITY : y;
-    return x != x ? x : copysignf(y, x);
+    double a = fabsf(x), w = -log_of_float((1.0 - a) * (1.0 + a));
+    double q = -3.42032831e-06;
+    q = q * w + 5.82509565e-05;
+    q = q * w + -0.000140516466;
+    q = q * w + -0.00232829549;
+    q = q * w + 0.0115476381;
+    q = q * w + 0.232013807;
+    double y = w < 1.75 ? a * (w * q + (0.886226952 - 2.66232002e-08)) : erfinv_start_F64(a, w);
+    y = a == 1.0 ? (double)INFINITY : y;
+    y = a > 1.0 ? (double)NAN : y;
+    return x != x ? x : copysignf((float)y, x);
 }
 
 /* One step of Halley's, whose error is the third power of the start's; near 1 by exp(y^2) erfc(y), since 1 - a is exact. */
@@ -249,5 +249,13 @@ SINC_OF(F64, double)
     }
 NEXTAFTER(F32, float, bits32)
 NEXTAFTER(F64, double, bits64)
+/* Of both sorts of half precision, which differ in the bits of infinity. */
+INLINE uint16_t nextafter_half(uint16_t x, uint16_t y, int infinity) {
+    const int a = x & 0x7fff, b = y & 0x7fff, from = x & 0x8000 ? -a : a, to = y & 0x8000 ? -b : b;
+    const int moved = from + (from < to ? 1 : -1);
+    const int bits = moved < 0 ? 0x8000 - moved : moved ? moved : x & 0x8000;
+    const int next = from == to ? y : bits;
+    return (uint16_t)(a > infinity ? x : b > infinity ? y : next);
+}
 
 #endif
