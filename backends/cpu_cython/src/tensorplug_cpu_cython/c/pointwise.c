@@ -14,23 +14,22 @@
 #define HALVES(name, inputs)                                                                           \
     HALF_LOOP(name##_F16, inputs, F16, name##_F32, TO_HALF)                                            \
     HALF_LOOP(name##_BF16, inputs, BF16, name##_F32, TO_HALF)
-#define SHORT_HALVES(name, inputs, expression)                                                         \
-    HALF_SHORT(name##_F16, inputs, F16, name##_F32, expression)                                        \
-    HALF_SHORT(name##_BF16, inputs, BF16, name##_F32, expression)
 #define UNARY_FLOAT(name, expression32, expression64)                                                  \
     LONG_UNARY(name##_F32, float, expression32) LONG_UNARY(name##_F64, double, expression64) HALVES(name, 1)
 #define BINARY_LONG(name, expression32, expression64)                                                  \
     LONG_BINARY(name##_F32, float, expression32) LONG_BINARY(name##_F64, double, expression64) HALVES(name, 2)
 #define BINARY_SHORT(name, expression32, expression64)                                                 \
     BINARY_LOOP(name##_F32, float, float, expression32)                                                \
-    BINARY_LOOP(name##_F64, double, double, expression64) SHORT_HALVES(name, 2, expression32)
+    BINARY_LOOP(name##_F64, double, double, expression64)                                              \
+    SHORT_F16(name##_F16, 2, name##_F32, expression32) SHORT_BF16(name##_BF16, name##_F32, expression32)
 /* With links for chains: what is not many times a load and a store. */
 #define UNARY_LONG(name, expression32, expression64)                                                   \
     UNARY_FLOAT(name, expression32, expression64) LINKS(name, LINK_OF_ONE, expression32, expression64)
 #define UNARY_SHORT(name, expression32, expression64)                                                  \
     UNARY_LOOP(name##_F32, float, float, expression32)                                                 \
     UNARY_LOOP(name##_F64, double, double, expression64)                                               \
-    SHORT_HALVES(name, 1, expression32) LINKS(name, LINK_OF_ONE, expression32, expression64)
+    SHORT_F16(name##_F16, 1, name##_F32, expression32)                                                 \
+    HALF_LOOP(name##_BF16, 1, BF16, name##_F32, TO_HALF) LINKS(name, LINK_OF_ONE, expression32, expression64)
 #define BINARY_LINKED(name, expression)                                                                \
     BINARY_SHORT(name, expression, expression) LINKS(name, LINK_OF_TWO, expression, expression)        \
     LINKS_TURNED(name, expression)

@@ -52,8 +52,8 @@
     HALF_LOOP(name##_F16, arrays, F16, name##_F32, result)                                             \
     HALF_LOOP(name##_BF16, arrays, BF16, name##_F32, result)
 #define SHORT_HALVES(name, arrays, expression)                                                         \
-    HALF_SHORT(name##_F16, arrays, F16, name##_F32, expression)                                        \
-    HALF_SHORT(name##_BF16, arrays, BF16, name##_F32, expression)
+    SHORT_F16(name##_F16, arrays, name##_F32, expression)                                              \
+    HALF_LOOP(name##_BF16, arrays, BF16, name##_F32, TO_HALF)
 #define FUSED_1(name, expression)                                                                      \
     LONG_UNARY(name##_F32, float, expression(F32, float))                                              \
     LONG_UNARY(name##_F64, double, expression(F64, double))                                            \

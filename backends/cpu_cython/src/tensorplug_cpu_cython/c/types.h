@@ -25,8 +25,8 @@ static inline float wide_BF16(uint16_t h) {
 }
 static inline uint16_t narrow_BF16(float x) {
     union { float f; uint32_t u; } b = {.f = x};
-    uint32_t rounded = (b.u + 0x7fff + (b.u >> 16 & 1)) >> 16;
-    return (uint16_t)(x != x ? (b.u >> 16 | 0x40) : rounded);
+    uint32_t rounded = b.u + 0x7fff + (b.u >> 16 & 1);
+    return (uint16_t)((x != x ? b.u | 0x400000 : rounded) >> 16);
 }
 
 #if defined(__F16C__) || defined(__aarch64__)
