@@ -1,5 +1,5 @@
-/* Batch normalisation in one type T of images of elements E, which VIEW, IN and PUT convert; included by
-   normalization_batch.c for float, for double, and in float for bfloat16. */
+/* Batch normalisation in one type T of images of elements E, which VIEW and PUT convert; included by
+   normalization_batch.c for float, for double, and in float for both sorts of half precision. */
 
 /* --- rows: each channel of each sample is a plane of its own --------------------------------------------- */
 
@@ -118,6 +118,71 @@ static void OF(finish)(const moments *m, double eps, T *mean, T *rstd) {
     *rstd = (T)(1 / sqrt(m->squares / m->count + eps));
 }
 
+static void OF(scaled)(E *to, const E *from, ptrdiff_t n, T middle, T scale, T shift) {
+    HELD(held, RUN)
+    for (ptrdiff_t at = 0; at < n; at += RUN) {
+        const ptrdiff_t count = n - at < RUN ? n - at : RUN;
+        const T *p = VIEW(held, from + at, count);
+        T *q = ROOM(held, to + at);
+        INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) q[i] = (p[i] - middle) * scale + shift;
+        PUT(to + at, held, count);
+    }
+}
+
+static void OF(scaled_columns)(E *to, const E *from, ptrdiff_t n, const T *middle, const T *scale, const T *shift) {
+    HELD(held, RUN)
+    for (ptrdiff_t at = 0; at < n; at += RUN) {
+        const ptrdiff_t count = n - at < RUN ? n - at : RUN;
+        const T *p = VIEW(held, from + at, count), *m = middle + at, *a = scale + at, *b = shift + at;
+        T *q = ROOM(held, to + at);
+        INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) q[i] = (p[i] - m[i]) * a[i] + b[i];
+        PUT(to + at, held, count);
+    }
+}
+
+/* Write what is standardised by the means and deviations that are known, where channels lie last. */
+static void OF(rows_by)(const tp_images *s, const tp_batch_forward *f) {
+    const E *x = f->x;
+    const T *weight = f->weight, *bias = f->bias, *mean = f->mean, *rstd = f->rstd;
+    E *y = f->y;
+    const ptrdiff_t columns = s->columns, beside = columns / s->channels;
+    /* Short rows go together, for each run takes as many vectors as it begins. */
+    const ptrdiff_t together = columns < RUN ? RUN / columns : 1, width = together * columns;
+    T some[3][RUN];
+    T *scale = together > 1 ? some[0] : (T *)s->workspace, *middle = together > 1 ? some[1] : scale + columns;
+    T *shift = together > 1 ? some[2] : middle + columns;
+    for (ptrdiff_t j = 0; j < width; j++) {
+        const ptrdiff_t c = j % columns / beside;
+        scale[j] = rstd[c] * weight[c];
+        middle[j] = mean[c];
+        shift[j] = bias[c];
+    }
+    TP_PARALLEL(s->samples * s->positions / beside, s->threads, begin, end, {
+        for (ptrdiff_t r = begin; r < end; r += together) {
+            const ptrdiff_t at = r * columns;
+            const ptrdiff_t count = (end - r < together ? end - r : together) * columns;
+            OF(scaled_columns)(y + at, x + at, count, middle, scale, shift);
+        }
+    });
+}
+
+/* The same of given statistics. */
+static void OF(by_statistics)(const tp_images *s, const tp_batch_forward *f) {
+    const ptrdiff_t channels = s->channels, positions = s->positions;
+    const T *weight = f->weight, *bias = f->bias, *mean = f->mean, *rstd = f->rstd;
+    if (s->channels_last) {
+        OF(rows_by)(s, f);
+        return;
+    }
+    TP_PARALLEL(s->samples * channels, s->threads, begin, end, {
+        for (ptrdiff_t p = begin; p < end; p++) {
+            const ptrdiff_t c = p % channels;
+            const ptrdiff_t at = p * positions;
+            OF(scaled)((E *)f->y + at, (const E *)f->x + at, positions, mean[c], rstd[c] * weight[c], bias[c]);
+        }
+    });
+}
+
 static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
     const E *x = f->x;
     const T *weight = f->weight, *bias = f->bias;
@@ -131,13 +196,9 @@ static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
                 for (ptrdiff_t n = 0; n < s->samples; n++)
                     OF(plane_variances)(x + (n * channels + c) * positions, positions, &m);
                 OF(finish)(&m, f->eps, &mean[c], &rstd[c]);
-                const T middle = mean[c];
-                const T scale = rstd[c] * weight[c];
-                const T shift = bias[c];
                 for (ptrdiff_t n = 0; n < s->samples; n++) {
-                    const E *from = x + (n * channels + c) * positions;
-                    E *to = y + (n * channels + c) * positions;
-                    INDEPENDENT for (ptrdiff_t i = 0; i < positions; i++) to[i] = PUT((IN(from[i]) - middle) * scale + shift);
+                    const ptrdiff_t at = (n * channels + c) * positions;
+                    OF(scaled)(y + at, x + at, positions, mean[c], rstd[c] * weight[c], bias[c]);
                 }
             }
         });
@@ -164,20 +225,7 @@ static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
             }
         OF(finish)(&all, f->eps, &mean[c], &rstd[c]);
     }
-    T *scale = (T *)s->workspace, *middle = scale + columns, *shift = middle + columns; /* the moments are no longer needed */
-    for (ptrdiff_t c = 0; c < channels; c++)
-        for (ptrdiff_t j = c * beside; j < (c + 1) * beside; j++) {
-            scale[j] = rstd[c] * weight[c];
-            middle[j] = mean[c];
-            shift[j] = bias[c];
-        }
-    TP_PARALLEL(lines, s->threads, begin, end, {
-        for (ptrdiff_t r = begin; r < end; r++) {
-            const E *from = x + r * columns;
-            E *to = y + r * columns;
-            INDEPENDENT for (ptrdiff_t c = 0; c < columns; c++) to[c] = PUT((IN(from[c]) - middle[c]) * scale[c] + shift[c]);
-        }
-    });
+    OF(rows_by)(s, f); /* the moments are no longer needed */
 }
 
 /* --- backward -------------------------------------------------------------------------------------------- */
@@ -193,6 +241,31 @@ static OF(line) OF(line_of)(const tp_batch_backward *k, ptrdiff_t c, double n, d
     ((T *)k->g_weight)[c] = (T)(product * r);
     ((T *)k->g_bias)[c] = (T)sum;
     return (OF(line)){(T)a, (T)(-(a * r * r * product + g_rstd * r * r * r) / n), (T)((g_mean - a * sum) / n)};
+}
+
+static void OF(line_run)(E *to, const E *g, const E *x, ptrdiff_t n, T middle, OF(line) l) {
+    HELD(of_g, RUN)
+    HELD(of_x, RUN)
+    for (ptrdiff_t at = 0; at < n; at += RUN) {
+        const ptrdiff_t count = n - at < RUN ? n - at : RUN;
+        const T *p = VIEW(of_g, g + at, count), *q = VIEW(of_x, x + at, count);
+        T *o = ROOM(of_g, to + at);
+        INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) o[i] = l.a * p[i] + (l.b * (q[i] - middle) + l.c);
+        PUT(to + at, of_g, count);
+    }
+}
+
+static void OF(line_columns)(E *to, const E *g, const E *x, ptrdiff_t n, const T *middle, const T *a, const T *b, const T *c) {
+    HELD(of_g, RUN)
+    HELD(of_x, RUN)
+    for (ptrdiff_t at = 0; at < n; at += RUN) {
+        const ptrdiff_t count = n - at < RUN ? n - at : RUN;
+        const T *p = VIEW(of_g, g + at, count), *q = VIEW(of_x, x + at, count);
+        T *o = ROOM(of_g, to + at);
+        INDEPENDENT for (ptrdiff_t i = 0; i < count; i++)
+            o[i] = a[at + i] * p[i] + (b[at + i] * (q[i] - middle[at + i]) + c[at + i]);
+        PUT(to + at, of_g, count);
+    }
 }
 
 static void OF(backward)(const tp_images *s, const tp_batch_backward *k) {
@@ -214,8 +287,7 @@ static void OF(backward)(const tp_images *s, const tp_batch_backward *k) {
                 const OF(line) l = OF(line_of)(k, c, count, sum, product);
                 for (ptrdiff_t n = 0; n < s->samples; n++) {
                     const ptrdiff_t at = (n * channels + c) * positions;
-                    INDEPENDENT for (ptrdiff_t i = at; i < at + positions; i++)
-                        o[i] = PUT(l.a * IN(g[i]) + (l.b * (IN(x[i]) - middle) + l.c));
+                    OF(line_run)(o + at, g + at, x + at, positions, middle, l);
                 }
             }
         });
@@ -253,10 +325,8 @@ static void OF(backward)(const tp_images *s, const tp_batch_backward *k) {
     }
     TP_PARALLEL(lines, s->threads, begin, end, {
         for (ptrdiff_t r = begin; r < end; r++) {
-            const E *p = g + r * columns, *q = x + r * columns;
-            E *to = o + r * columns;
-            INDEPENDENT for (ptrdiff_t c = 0; c < columns; c++)
-                to[c] = PUT(a[c] * IN(p[c]) + (b[c] * (IN(q[c]) - middle[c]) + d[c]));
+            const ptrdiff_t at = r * columns;
+            OF(line_columns)(o + at, g + at, x + at, columns, middle, a, b, d);
         }
     });
 }

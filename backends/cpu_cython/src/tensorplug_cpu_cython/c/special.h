@@ -1,6 +1,6 @@
 /* The logarithm of the gamma function, the inverse of the error function and others, made like those of vmath.h.
 
-   Errors in units in the last place: sinc, erfinv and ndtri 3; lgamma 1, of double 5, save near its
+   Errors in units in the last place: sinc and ndtri 3; erfinv 2; lgamma 1, of double 5, save near its
    zeros at negative arguments, where the absolute error is below 2^-30, or 2^-50 of double. */
 #ifndef TENSORPLUG_SPECIAL_H
 #define TENSORPLUG_SPECIAL_H
@@ -12,52 +12,45 @@
 
 /* erfinv(a) / a as two polynomials, by w = -log((1 - a) (1 + a)) (M. Giles, "Approximating the erfinv function", 2010),
    of relative error 2^-25. */
-#define ERFINV_START(S, T)                                                                             \
-    INLINE T near_erfinv_##S(T a, T w) { /* w < 5 */                                                   \
-        T z = w - (T)2.5;                                                                              \
-        T near = (T)-8.79044038e-09;                                                                   \
-        near = near * z + (T)2.32327366e-08;                                                           \
-        near = near * z + (T)4.66162192e-07;                                                           \
-        near = near * z + (T)-3.46270326e-06;                                                          \
-        near = near * z + (T)-4.96330995e-06;                                                          \
-        near = near * z + (T)0.000218344416;                                                           \
-        near = near * z + (T)-0.0012527419;                                                            \
-        near = near * z + (T)-0.00417738687;                                                           \
-        near = near * z + (T)0.24664028;                                                               \
-        return a * (near * z + (T)1.50140941);                                                         \
-    }                                                                                                  \
-    INLINE T far_erfinv_##S(T a, T w) {                                                                \
-        T z = C_##S(sqrt)(w) - (T)4;                                                                   \
-        T far = (T)-3.97978113e-07;                                                                    \
-        far = far * z + (T)1.59989725e-06;                                                             \
-        far = far * z + (T)1.53841677e-06;                                                             \
-        far = far * z + (T)-1.56308106e-05;                                                            \
-        far = far * z + (T)2.52164955e-05;                                                             \
-        far = far * z + (T)-2.07976536e-05;                                                            \
-        far = far * z + (T)4.49163454e-05;                                                             \
-        far = far * z + (T)-0.000128595988;                                                            \
-        far = far * z + (T)0.000328519702;                                                             \
-        far = far * z + (T)-0.000864489179;                                                            \
-        far = far * z + (T)0.00125797233;                                                              \
-        far = far * z + (T)1.00949264;                                                                 \
-        return a * (far * z + (T)3.83978391);                                                          \
-    }
-ERFINV_START(F32, float)
-ERFINV_START(F64, double)
-INLINE double erfinv_start_F64(double a, double w) { return w < 5.0 ? near_erfinv_F64(a, w) : far_erfinv_F64(a, w); }
+INLINE double erfinv_start_F64(double a, double w) {
+    double z = w - 2.5;
+    double near = -8.79044038e-09;
+    near = near * z + 2.32327366e-08;
+    near = near * z + 4.66162192e-07;
+    near = near * z + -3.46270326e-06;
+    near = near * z + -4.96330995e-06;
+    near = near * z + 0.000218344416;
+    near = near * z + -0.0012527419;
+    near = near * z + -0.00417738687;
+    near = near * z + 0.24664028;
+    near = near * z + 1.50140941;
+    z = sqrt(w) - 4.0;
+    double far = -3.97978113e-07;
+    far = far * z + 1.59989725e-06;
+    far = far * z + 1.53841677e-06;
+    far = far * z + -1.56308106e-05;
+    far = far * z + 2.52164955e-05;
+    far = far * z + -2.07976536e-05;
+    far = far * z + 4.49163454e-05;
+    far = far * z + -0.000128595988;
+    far = far * z + 0.000328519702;
+    far = far * z + -0.000864489179;
+    far = far * z + 0.00125797233;
+    far = far * z + 1.00949264;
+    far = far * z + 3.83978391;
+    return a * (w < 5.0 ? near : far);
+}
 
-/* Far from zero in double, where what is lost on the way would count; near it a third polynomial, by w itself. */
+/* In double, so that what is lost on the way does not count; near zero a third polynomial, by w itself. */
 INLINE float m_erfinv_F32(float x) {
     double a = fabsf(x), w = -log_of_float((1.0 - a) * (1.0 + a));
-    float b = (float)a, v = (float)w;
-    float q = -3.42032831e-06f;
-    q = q * v + 5.82509565e-05f;
-    q = q * v + -0.000140516466f;
-    q = q * v + -0.00232829549f;
-    q = q * v + 0.0115476381f;
-    q = q * v + 0.232013807f;
-    float near = v < 1.75f ? 0.886226952f * b + b * (v * q + -2.66232002e-08f) : near_erfinv_F32(b, v);
-    double y = w < 5.0 ? (double)near : far_erfinv_F64(a, w);
+    double q = -3.42032831e-06;
+    q = q * w + 5.82509565e-05;
+    q = q * w + -0.000140516466;
+    q = q * w + -0.00232829549;
+    q = q * w + 0.0115476381;
+    q = q * w + 0.232013807;
+    double y = w < 1.75 ? a * (w * q + (0.886226952 - 2.66232002e-08)) : erfinv_start_F64(a, w);
     y = a == 1.0 ? (double)INFINITY : y;
     y = a > 1.0 ? (double)NAN : y;
     return x != x ? x : copysignf((float)y, x);
