@@ -3,50 +3,95 @@
 
 /* --- rows: each channel of each sample is a plane of its own --------------------------------------------- */
 
-static void OF(plane_variances)(const E *x, ptrdiff_t n, moments *m) {
-    HELD(held, PIECE)
-    for (ptrdiff_t from = 0; from < n; from += PIECE) {
-        const ptrdiff_t count = n - from < PIECE ? n - from : PIECE, whole = count / LANES * LANES;
-        const T *p = VIEW(held, x + from, count);
-        T lanes[LANES] = {0};
-        for (ptrdiff_t i = 0; i < whole; i += LANES)
-            for (int l = 0; l < LANES; l++) lanes[l] += p[i + l];
-        for (ptrdiff_t i = whole; i < count; i++) lanes[i - whole] += p[i];
-        double sum = 0;
-        for (int l = 0; l < LANES; l++) sum += lanes[l];
-        const T middle = (T)(sum / (double)count);
-        T squares[LANES] = {0};
-        for (ptrdiff_t i = 0; i < whole; i += LANES)
-            for (int l = 0; l < LANES; l++) squares[l] += (p[i + l] - middle) * (p[i + l] - middle);
-        for (ptrdiff_t i = whole; i < count; i++) squares[i - whole] += (p[i] - middle) * (p[i] - middle);
-        double total = 0;
-        for (int l = 0; l < LANES; l++) total += squares[l];
-        merge(m, (double)count, middle, total);
+/* In double; several sums beside each other, for of short planes the lanes are as many as what adds up in them. */
+ALWAYS double OF(total)(const T *lanes) {
+    double a = 0, b = 0, c = 0, d = 0;
+    for (int l = 0; l < LANES; l += 4) {
+        a += lanes[l];
+        b += lanes[l + 1];
+        c += lanes[l + 2];
+        d += lanes[l + 3];
     }
+    return (a + b) + (c + d);
 }
 
-/* Add the sums of g and of g * (x - middle) to the two. */
-static void OF(plane_sums)(const E *g, const E *x, T middle, ptrdiff_t n, double *sum, double *product) {
+static void OF(run_variances)(const T *p, ptrdiff_t count, moments *m) {
+    const ptrdiff_t whole = count / LANES * LANES;
+    T lanes[LANES] = {0};
+    for (ptrdiff_t i = 0; i < whole; i += LANES)
+        for (int l = 0; l < LANES; l++) lanes[l] += p[i + l];
+    for (ptrdiff_t i = whole; i < count; i++) lanes[i - whole] += p[i];
+    const T middle = (T)(OF(total)(lanes) / (double)count);
+    T squares[LANES] = {0};
+    for (ptrdiff_t i = 0; i < whole; i += LANES)
+        for (int l = 0; l < LANES; l++) squares[l] += (p[i + l] - middle) * (p[i + l] - middle);
+    for (ptrdiff_t i = whole; i < count; i++) squares[i - whole] += (p[i] - middle) * (p[i] - middle);
+    merge(m, (double)count, middle, OF(total)(squares));
+}
+
+/* Add the sums of p and of p * (q - middle) to the two. */
+static void OF(run_sums)(const T *p, const T *q, T middle, ptrdiff_t count, double *sum, double *product) {
+    const ptrdiff_t whole = count / LANES * LANES;
+    T sums[LANES] = {0}, products[LANES] = {0};
+    for (ptrdiff_t i = 0; i < whole; i += LANES)
+        for (int l = 0; l < LANES; l++) {
+            sums[l] += p[i + l];
+            products[l] += p[i + l] * (q[i + l] - middle);
+        }
+    for (ptrdiff_t i = whole; i < count; i++) {
+        sums[i - whole] += p[i];
+        products[i - whole] += p[i] * (q[i] - middle);
+    }
+    *sum += OF(total)(sums);
+    *product += OF(total)(products);
+}
+
+/* Bring the planes of a channel from sample `n` on behind each other, as many as go into a piece; return how many. */
+static ptrdiff_t OF(gathered)(const tp_images *s, const E *x, ptrdiff_t c, ptrdiff_t n, T *to) {
+    const ptrdiff_t most = PIECE / s->positions, count = s->samples - n < most ? s->samples - n : most;
+    for (ptrdiff_t k = 0; k < count; k++) FILL(to + k * s->positions, x + ((n + k) * s->channels + c) * s->positions, s->positions);
+    return count;
+}
+
+/* Short planes go together, for each run has an end that takes as long as some hundred elements. */
+static void OF(channel_variances)(const tp_images *s, const E *x, ptrdiff_t c, moments *m) {
+    const ptrdiff_t positions = s->positions;
+    if (positions <= SHORT_PLANE) {
+        T held[PIECE];
+        for (ptrdiff_t n = 0, count; n < s->samples; n += count) {
+            count = OF(gathered)(s, x, c, n, held);
+            OF(run_variances)(held, count * positions, m);
+        }
+        return;
+    }
+    HELD(held, PIECE)
+    for (ptrdiff_t n = 0; n < s->samples; n++)
+        for (ptrdiff_t from = 0; from < positions; from += PIECE) {
+            const ptrdiff_t count = positions - from < PIECE ? positions - from : PIECE;
+            const E *plane = x + (n * s->channels + c) * positions;
+            OF(run_variances)(VIEW(held, plane + from, count), count, m);
+        }
+}
+
+static void OF(channel_sums)(const tp_images *s, const E *g, const E *x, T middle, ptrdiff_t c, double *sum, double *product) {
+    const ptrdiff_t positions = s->positions;
+    if (positions <= SHORT_PLANE) {
+        T of_g[PIECE], of_x[PIECE];
+        for (ptrdiff_t n = 0, count; n < s->samples; n += count) {
+            count = OF(gathered)(s, g, c, n, of_g);
+            OF(gathered)(s, x, c, n, of_x);
+            OF(run_sums)(of_g, of_x, middle, count * positions, sum, product);
+        }
+        return;
+    }
     HELD(of_g, PIECE)
     HELD(of_x, PIECE)
-    for (ptrdiff_t from = 0; from < n; from += PIECE) {
-        const ptrdiff_t count = n - from < PIECE ? n - from : PIECE, whole = count / LANES * LANES;
-        const T *p = VIEW(of_g, g + from, count), *q = VIEW(of_x, x + from, count);
-        T sums[LANES] = {0}, products[LANES] = {0};
-        for (ptrdiff_t i = 0; i < whole; i += LANES)
-            for (int l = 0; l < LANES; l++) {
-                sums[l] += p[i + l];
-                products[l] += p[i + l] * (q[i + l] - middle);
-            }
-        for (ptrdiff_t i = whole; i < count; i++) {
-            sums[i - whole] += p[i];
-            products[i - whole] += p[i] * (q[i] - middle);
+    for (ptrdiff_t n = 0; n < s->samples; n++)
+        for (ptrdiff_t from = 0; from < positions; from += PIECE) {
+            const ptrdiff_t count = positions - from < PIECE ? positions - from : PIECE;
+            const ptrdiff_t at = (n * s->channels + c) * positions + from;
+            OF(run_sums)(VIEW(of_g, g + at, count), VIEW(of_x, x + at, count), middle, count, sum, product);
         }
-        for (int l = 0; l < LANES; l++) {
-            *sum += sums[l];
-            *product += products[l];
-        }
-    }
 }
 
 /* --- channels last: rows of channels --------------------------------------------------------------------- */
@@ -193,8 +238,7 @@ static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
         TP_PARALLEL(channels, s->threads, begin, end, {
             for (ptrdiff_t c = begin; c < end; c++) {
                 moments m = {0, 0, 0};
-                for (ptrdiff_t n = 0; n < s->samples; n++)
-                    OF(plane_variances)(x + (n * channels + c) * positions, positions, &m);
+                OF(channel_variances)(s, x, c, &m);
                 OF(finish)(&m, f->eps, &mean[c], &rstd[c]);
                 for (ptrdiff_t n = 0; n < s->samples; n++) {
                     const ptrdiff_t at = (n * channels + c) * positions;
@@ -280,10 +324,7 @@ static void OF(backward)(const tp_images *s, const tp_batch_backward *k) {
                 const T middle = mean[c];
                 double sum = 0;
                 double product = 0;
-                for (ptrdiff_t n = 0; n < s->samples; n++) {
-                    const ptrdiff_t at = (n * channels + c) * positions;
-                    OF(plane_sums)(g + at, x + at, middle, positions, &sum, &product);
-                }
+                OF(channel_sums)(s, g, x, middle, c, &sum, &product);
                 const OF(line) l = OF(line_of)(k, c, count, sum, product);
                 for (ptrdiff_t n = 0; n < s->samples; n++) {
                     const ptrdiff_t at = (n * channels + c) * positions;
