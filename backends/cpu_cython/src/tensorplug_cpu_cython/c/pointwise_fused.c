@@ -135,7 +135,7 @@ REPLACED(F64, double)
 /* In double, also of float. */
 #define ERFCX(S, T) (T)m_erfcx_F64((double)x)
 #define LOG_NDTR(S, T) (T)m_log_ndtr_F64((double)x)
-#define NDTRI(S, T) (T)m_ndtri_F64((double)x)
+#define NDTRI(S, T) m_ndtri_##S(x)
 #define ISINF(S, T) (C_##S(fabs)(x) == (T)INFINITY)
 #define ISFINITE(S, T) (C_##S(fabs)(x) < (T)INFINITY)
 /* Rounded once where that is one instruction, also where the product is the same for a whole loop. */

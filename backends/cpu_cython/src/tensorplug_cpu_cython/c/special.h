@@ -41,16 +41,20 @@ INLINE double erfinv_start_F64(double a, double w) {
     return a * (w < 5.0 ? near : far);
 }
 
-/* In double, so that what is lost on the way does not count; near zero a third polynomial, by w itself. */
-INLINE float m_erfinv_F32(float x) {
-    double a = fabsf(x), w = -log_of_float((1.0 - a) * (1.0 + a));
+/* What rounds to float's bits, in double so that what is lost on the way does not count; near zero by a third
+   polynomial of w itself. */
+INLINE double erfinv_for_float(double a, double w) {
     double q = -3.42032831e-06;
     q = q * w + 5.82509565e-05;
     q = q * w + -0.000140516466;
     q = q * w + -0.00232829549;
     q = q * w + 0.0115476381;
     q = q * w + 0.232013807;
-    double y = w < 1.75 ? a * (w * q + (0.886226952 - 2.66232002e-08)) : erfinv_start_F64(a, w);
+    return w < 1.75 ? a * (w * q + (0.886226952 - 2.66232002e-08)) : erfinv_start_F64(a, w);
+}
+
+INLINE float m_erfinv_F32(float x) {
+    double a = fabsf(x), y = erfinv_for_float(a, -log_of_float((1.0 - a) * (1.0 + a)));
     y = a == 1.0 ? (double)INFINITY : y;
     y = a > 1.0 ? (double)NAN : y;
     return x != x ? x : copysignf((float)y, x);
@@ -69,12 +73,8 @@ INLINE double m_erfinv_F64(double x) {
     return x != x ? x : copysign(y, x);
 }
 
-/* The argument at which the normal distribution's area is p: erfinv by the complement, which keeps small areas' bits.
-   Its start is a third polynomial further out, by Chebyshev's points and of relative error 2^-27. */
-INLINE double m_ndtri_F64(double p) {
-    double c = 2.0 * (p < 0.5 ? p : 1.0 - p), a = 1.0 - c;
-    int tiny = c < 0x1p-900;
-    double w = (tiny ? 0x1.1542457337d43p+6 : 0.0) - log_of_float((tiny ? c * 0x1p100 : c) * (2.0 - c));
+/* The inverse of erf further out, where its argument is close to 1, by Chebyshev's points and of relative error 2^-27. */
+INLINE double outer_erfinv(double w) {
     double root = sqrt(w), u = 1.0 / root;
     double far = -0x1.02bd27fa9378fp+12;
     far = far * u + 0x1.fb3b8195c325cp+11;
@@ -85,7 +85,22 @@ INLINE double m_ndtri_F64(double p) {
     far = far * u + -0x1.a4a8413ed5bcbp+0;
     far = far * u + -0x1.894050575689ap-7;
     far = far * u + 0x1.0003f840fec97p+0;
-    double y = w < 35.0 ? erfinv_start_F64(a, w) : far * root;
+    return far * root;
+}
+
+/* The argument at which the normal distribution's area is p: erfinv by the complement, which keeps small areas' bits. */
+INLINE float m_ndtri_F32(float p) {
+    double c = 2.0 * (p < 0.5f ? (double)p : 1.0 - p), a = 1.0 - c, w = -log_of_float(c * (2.0 - c));
+    double y = (w < 35.0 ? erfinv_for_float(a, w) : outer_erfinv(w)) * 0x1.6a09e667f3bcdp+0; /* sqrt(2) */
+    y = c == 0.0 ? (double)INFINITY : y;
+    y = p < 0.5f ? -y : y;
+    return p >= 0.0f && p <= 1.0f ? (float)y : NAN;
+}
+INLINE double m_ndtri_F64(double p) {
+    double c = 2.0 * (p < 0.5 ? p : 1.0 - p), a = 1.0 - c;
+    int tiny = c < 0x1p-900;
+    double w = (tiny ? 0x1.1542457337d43p+6 : 0.0) - log_of_float((tiny ? c * 0x1p100 : c) * (2.0 - c));
+    double y = w < 35.0 ? erfinv_start_F64(a, w) : outer_erfinv(w);
     double grown = m_exp_F64(0.5 * y * y); /* its square, the exponential of y^2, might overflow */
     double gap = a < 0.53 ? (near_erf_F64(y) - a) * grown * grown
                           : c * grown * grown - far_erfcx_F64(y < 0.5 ? 0.5 : y > 28.0 ? 28.0 : y);
