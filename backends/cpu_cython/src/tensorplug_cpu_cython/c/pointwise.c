@@ -352,7 +352,7 @@ typedef struct { uint64_t real, imaginary; } two_words;
 CHOOSE_LOOP(two_words)
 CLONE_LOOP(two_words)
 
-#include "pointwise_complex.h"
+#include "complex_loops.h"
 
 /* From each type to each other. A float out of the range of integers is as undefined here as in C. */
 #define CASTS_TO(R, type)                                                                              \
