@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 cpu_features = pytest.importorskip(
     "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
 )
+import tensorplug as tp  # noqa: E402
 from tensorplug_cpu_cython import convolution_depthwise  # noqa: E402
 from tensorplug_cpu_numpy.kernels import convolution as reference  # noqa: E402
 
@@ -154,3 +155,26 @@ def test_products_of_many_samples_are_added_up_in_parts():
     )
     shape, weight = (19, 260, 20, 20), (520, 260, 1, 1)
     check(convolutions, problem(shape, weight, (1, 1), (0, 0), (1, 1), 1)[2:], NAMES[2:])
+
+
+@pytest.mark.parametrize("name", ["int64", "int32", "int16", "int8", "uint8"])
+@pytest.mark.parametrize("size", [3, 100, 2**31])
+def test_integers_wrap_around(size, name):
+    """Whether or not double has all of the sums, they are those of integers that wrap around."""
+    dtype = getattr(tp, name)
+    rng = np.random.default_rng(0)
+    low = 0 if name == "uint8" else -size
+    for transposed, stride, groups in [(False, 1, 1), (False, 2, 2), (True, 1, 1), (True, 2, 1)]:
+        x, w, b = (
+            tp.tensor(rng.integers(low, size, s)).to(dtype)
+            for s in ((2, 4, 6, 5), (4, 4 // groups, 3, 3), (4,))
+        )
+        op = tp.nn.functional.conv_transpose2d if transposed else tp.nn.functional.conv2d
+        found = op(x, w, b, stride=stride, padding=1, groups=groups)
+        with tp.prefer("cpu_numpy"):
+            expected = op(x, w, b, stride=stride, padding=1, groups=groups)
+        assert found.dtype is dtype
+        assert tp.equal(found, expected)
+        kernel = tp.explain("convolution", dtype=dtype).kernel
+        assert kernel is not None
+        assert kernel.plugin == "cpu_cython"

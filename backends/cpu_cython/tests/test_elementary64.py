@@ -20,6 +20,8 @@ FUNCTIONS = [
     ("log2", np.log2, 1.5),
     ("log10", np.log10, 1.5),
     ("log", np.log, 1.5),
+    ("log1p", np.log1p, 1.3),
+    ("tanh", np.tanh, 1.5),
     ("sinh", np.sinh, 2),
     ("cosh", np.cosh, 2),
     ("atanh", np.arctanh, 4),

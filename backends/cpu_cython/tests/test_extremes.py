@@ -30,7 +30,7 @@ def test_nan_wins_wherever_it_is(name, dtype, width):
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32, np.uint8])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "i4", "i2", "i1", "u1"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_extremes_at_every_place(name, dtype, width):
     table = np.full((width, width), 5, dtype)
@@ -38,9 +38,25 @@ def test_extremes_at_every_place(name, dtype, width):
     expected = np.full(width, 9 if name == "amax" else 1, dtype)
     for dim in (0, 1):
         np.testing.assert_array_equal(reduced(name, table, (dim,)), expected)
-        if dtype != np.uint8:
-            result = reductions.ArgExtreme(0 if name == "amax" else 1, None).call(table, dim, False)
-            np.testing.assert_array_equal(result, np.arange(width))
+        result = reductions.ArgExtreme(0 if name == "amax" else 1, None).call(table, dim, False)
+        np.testing.assert_array_equal(result, np.arange(width))
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "i4", "i2", "i1", "u1", "?"])
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (5, 3), (40, 5, 5), (7, 200), (200, 7), (3, 90, 40), (700,)]
+)
+def test_first_places_of_few_values(shape, dtype, kind):
+    array = np.random.default_rng(0).integers(-3, 4, shape)
+    array = (np.abs(array) if dtype in ("u1", "?") else array).astype(dtype)
+    for dim in range(array.ndim):
+        for keep in (False, True):
+            values, places = reductions.Extreme(kind, None).call(array, dim, keep)
+            extreme, place = ((np.max, np.argmax), (np.min, np.argmin))[kind]
+            np.testing.assert_array_equal(values, extreme(array, dim, keepdims=keep))
+            np.testing.assert_array_equal(places, place(array, dim, keepdims=keep))
+            assert values.dtype == array.dtype
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])

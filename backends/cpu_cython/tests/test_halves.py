@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 import tensorplug as tp
@@ -11,6 +13,7 @@ from tensorplug.core.dispatch.registered_ops import all_ops
 from tensorplug.testing.comparison import assert_close
 
 pytest.importorskip("tensorplug_cpu_cython.onednn", reason="oneDNN is not installed")
+from tensorplug_cpu_cython import pointwise
 
 #: Why the kernel of another plugin, or the op's body, computes halves.
 OTHERS = {
@@ -24,7 +27,7 @@ OTHERS = {
         "complex", "fft_r2c", "grid_counts", "histogram_counts", "view_as_complex",
     },
     "rounded after each step, as torch rounds": {
-        "logit", "logit_backward", "sinc", "special_entr", "special_xlog1py", "xlogy", "nextafter", "frexp",
+        "logit", "logit_backward", "sinc", "special_entr", "special_xlog1py", "xlogy", "frexp",
         "trunc_divide",
     },
     "statistics beside images of halves are of float32": {
@@ -82,3 +85,64 @@ def test_all_halves_are_converted_as_by_numpy(dtype, step):
     with tp.prefer("cpu_numpy"):
         assert_close(there, whole.to(dtype), rtol=0, atol=0, equal_nan=True)
         assert_close(back, there.to(tp.float16), rtol=0, atol=0, equal_nan=True)
+
+
+#: Special halves, and some of all sizes and both signs.
+SOME = [0, 1, 2, 0x3FF, 0x400, 0x3C00, 0x7BFF, 0x7C00, 0x7E00, 0x7F7F, 0x7F80, 0x7FC0]
+NAMES = {"float16": np.dtype(np.float16), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
+
+
+def some_halves(name, count):
+    bits = np.random.default_rng(count).integers(0, 65536, count, dtype=np.uint16)
+    bits[: len(SOME)] = SOME[:count]
+    bits[len(SOME) : 2 * len(SOME)] = np.add(SOME, 0x8000)[: max(0, count - len(SOME))]
+    return bits.view(NAMES[name])
+
+
+def same(found, expected):
+    assert found.dtype == expected.dtype
+    numbers = ~np.isnan(expected.astype(np.float32))
+    np.testing.assert_array_equal(np.isnan(found.astype(np.float32)), ~numbers)
+    np.testing.assert_array_equal(found.view(np.uint16)[numbers], expected.view(np.uint16)[numbers])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore")
+def test_next_halves(name):
+    x = some_halves(name, 500)
+    y = np.random.default_rng(7).permutation(x)
+    found = pointwise.Binary("nextafter").call(x[:, None], y)
+    expected = np.nextafter(*np.broadcast_arrays(x[:, None], y))
+    same(
+        found, np.where(x[:, None] == y, y, expected)
+    )  # zeros of two signs are equal: then C has y
+
+
+SHORT_LOOPS = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "true_divide": np.divide, "maximum": np.maximum,
+    "minimum": np.minimum, "square": np.square, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil,
+    "trunc": np.trunc, "rint": np.rint, "relu": lambda x: np.where(x < 0, np.float32(0), x), "log2": np.log2,
+    "log10": np.log10,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("op", SHORT_LOOPS)
+@pytest.mark.filterwarnings("ignore")
+def test_they_are_computed_in_single_and_rounded_once(op, name):
+    """At lengths around that of a vector, with numbers that are repeated, and at any steps."""
+    kernel = (pointwise.Unary if op in pointwise.names("unary") else pointwise.Binary)(op).call
+    count = 1 if op in pointwise.names("unary") else 2
+    for length in (1, 7, 8, 15, 16, 17, 33, 700):
+        x = some_halves(name, 2 * length)
+        y = np.random.default_rng(1).permutation(x)
+        for arrays in (
+            (x, y),
+            (x, y[-1:].reshape(())),
+            (x[-1:].reshape(()), y),
+            (x[::2], y[::2]),
+            (x[::-1], y),
+        ):
+            given = arrays[:count]
+            wide = SHORT_LOOPS[op](*[a.astype(np.float32) for a in given])
+            same(np.asarray(kernel(*given)), np.asarray(wide).astype(NAMES[name]))

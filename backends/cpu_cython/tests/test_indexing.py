@@ -6,6 +6,7 @@ import pytest
 cpu_features = pytest.importorskip(
     "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
 )
+import tensorplug as tp  # noqa: E402
 from tensorplug.plugin import KernelTable  # noqa: E402
 from tensorplug_cpu_cython import indexing as keyed, indexing_gather  # noqa: E402
 from tensorplug_cpu_cython.kernels import indexing as family  # noqa: E402
@@ -235,3 +236,33 @@ def test_short_rows_tell_of_missing_places(columns, wrong):
     with pytest.raises(AssertionError):
         indexing_gather.combine(array, 1, index, values, indexing_gather.ADD, refuse, array)
     np.testing.assert_array_equal(array, before)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize(
+    "name", ["float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "uint8"]
+)
+def test_means_of_what_is_scattered(name, include_self):
+    """Beside sums in double: halves are rounded once, integers downwards."""
+    rng = np.random.default_rng(0)
+    dtype = getattr(tp, name)
+    low = 0 if name == "uint8" else -9
+    for shape, dim in (((7,), 0), ((5, 4), 0), ((5, 4), 1), ((3, 4, 6), 1)):
+        count = list(shape)
+        count[dim] = 11
+        index = rng.integers(0, shape[dim] - 1, count)  # the last one has none
+        input, src = (tp.tensor(rng.integers(low, 9, size)).to(dtype) for size in (shape, count))
+        total = input.double().numpy() * include_self
+        number = np.full(shape, float(include_self))
+        for place in np.ndindex(*count):
+            at = list(place)
+            at[dim] = index[place]
+            total[tuple(at)] += float(src[place])
+            number[tuple(at)] += 1
+        mean = total / np.maximum(number, 1)
+        expected = np.where(
+            number > include_self, np.floor(mean) if "int" in name else mean, input.double()
+        )
+        found = input.scatter_reduce(dim, tp.tensor(index), src, "mean", include_self=include_self)
+        assert found.dtype is dtype
+        assert tp.equal(found, tp.tensor(expected).to(dtype))

@@ -195,3 +195,41 @@ def test_sums_of_small_planes_are_exact(shape):
     found = normalization_batch.batch_normalize_backward(g, zero, zero, x, one, mean, rstd)[2]
     exact = g.astype(np.float64).sum((0, *range(2, g.ndim)))
     assert np.all(np.abs(found - exact) <= np.spacing(np.abs(exact).astype(np.float32)))
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+@pytest.mark.parametrize("wide", [False, True], ids=["halves", "float32 beside"])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("shape", [*SHAPES, (40, 2100), (20, 2100, 3)], ids=str)
+@pytest.mark.usefixtures("threads")
+def test_halves_are_standardised_in_single_and_rounded_once(shape, order, wide, name):
+    dtype = getattr(tp, name)
+    beside = tp.float32 if wide else dtype
+    x = tp.from_numpy(ORDERS[order](numbers(*shape) * 3)).to(dtype)
+    weight, bias, mean = (tp.tensor(numbers(shape[1], seed=k)).to(beside) for k in (1, 2, 3))
+    variance = (mean * mean + 0.5).to(beside)
+    single = [one.float() for one in (x, mean, variance, weight, bias)]
+    unit = 2.0**-11 if name == "float16" else 2.0**-8
+    close = {"rtol": 1.1 * unit, "atol": 1e-3}
+    found = tp.nn.functional.batch_norm(x, mean, variance, weight, bias, eps=1e-3)
+    assert found.dtype is dtype
+    expected = tp.nn.functional.batch_norm(*single, eps=1e-3)
+    assert_allclose(found.float().numpy(), expected.numpy(), **close)
+    y, *statistics = tp.native_batch_norm(x, weight, bias, None, None, True, 0.1, 1e-3)
+    whole = tp.native_batch_norm(*(single[k] for k in (0, 3, 4)), None, None, True, 0.1, 1e-3)
+    assert y.dtype is dtype
+    assert_allclose(y.float().numpy(), whole[0].numpy(), **close)
+    for one, other in zip(statistics, whole[1:], strict=True):
+        assert_allclose(one.float().numpy(), other.numpy(), rtol=2 * unit, atol=1e-7)
+    g = tp.tensor(numbers(*shape, seed=4)).to(dtype)
+    leaves = [one.detach().requires_grad_() for one in (x, weight, bias)]
+    tp.nn.functional.batch_norm(leaves[0], None, None, *leaves[1:], training=True).backward(g)
+    single = [one.detach().float().requires_grad_() for one in leaves]
+    tp.nn.functional.batch_norm(single[0], None, None, *single[1:], training=True).backward(
+        g.float()
+    )
+    for one, other in zip(leaves, single, strict=True):
+        scale = max(1.0, float(other.grad.abs().max()))
+        assert_allclose(
+            one.grad.float().numpy(), other.grad.numpy(), rtol=4 * unit, atol=8 * unit * scale
+        )

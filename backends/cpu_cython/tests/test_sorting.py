@@ -177,3 +177,21 @@ def test_cells_of_a_grid(size, dtype):
         expected = np.bincount(where[(where >= 0) & (where < size)], minlength=size)
         found = grid_counts(points[:, None], [edges], None)
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8", "bool"])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize(
+    "shape", [(130,), (5000,), (7, 300), (300, 7), (3, 200, 5), (256, 1)], ids=str
+)
+def test_bytes_are_counted_and_equal_ones_keep_their_order(shape, descending, name):
+    for few in (False, True):
+        array = np.random.default_rng(0).integers(-128, 128, shape)
+        array = (array % 3 if few else array).astype(name)
+        for dim in range(len(shape)):
+            keys = -array.astype(int) if descending else array
+            expected = np.argsort(keys, dim, kind="stable")
+            values, places = sorting.sort(array, dim, descending)
+            np.testing.assert_array_equal(places, expected)
+            np.testing.assert_array_equal(values, np.take_along_axis(array, expected, dim))
+            assert values.dtype == array.dtype

@@ -29,7 +29,11 @@ NUMBERED = tuple(
 )
 SINGLE_AND_DOUBLE = tuple(map(dtype_named, ("float32", "float64")))
 COMPLEX = tuple(map(dtype_named, ("complex64", "complex128")))
+#: All in that order: what pointwise ops know.
+ELEMENTS = (*NUMBERED, *COMPLEX)
 FLOATS = tuple([dtype for dtype in NUMBERED if dtype.is_floating_point])
+#: The integers, but for bool.
+WHOLE = tuple([dtype for dtype in NUMBERED if dtype not in (*FLOATS, dtype_named("bool"))])
 
 NATIVES: dict[DType, np.dtype[Any]] = {
     dtype: np.dtype(ml_dtypes.bfloat16 if dtype.name == "bfloat16" else dtype.name)
@@ -38,3 +42,8 @@ NATIVES: dict[DType, np.dtype[Any]] = {
 
 #: Above cpu_numpy's kernels, and below what somebody wants above these.
 PRIORITY = 100
+
+
+def are_exact(*numbers: Any) -> bool:
+    """Return whether all are whole numbers that double has, in which the loops are given them."""
+    return all([number.__class__ is int and -(2**53) <= number <= 2**53 for number in numbers])

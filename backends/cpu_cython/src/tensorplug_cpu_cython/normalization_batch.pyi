@@ -15,3 +15,11 @@ def batch_normalize_backward(
     mean: Array,
     rstd: Array,
 ) -> tuple[Array, Array, Array]: ...
+def half_by_statistics(
+    image: Array,
+    running_mean: Array,
+    running_var: Array,
+    weight: Array | None,
+    bias: Array | None,
+    eps: float,
+) -> Array: ...

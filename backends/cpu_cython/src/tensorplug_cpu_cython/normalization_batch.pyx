@@ -1,5 +1,7 @@
 """Batch normalisation of floating-point arrays (N, C, *), in rows or channels last, without copies of either."""
 
+import numpy
+
 cimport numpy as np
 
 from . import pointwise
@@ -36,8 +38,9 @@ cdef extern from "c/normalization_batch.h":
         void *g_weight
         void *g_bias
     ctypedef struct tp_batch_kernels:
-        void (*forward[3])(const tp_images *, const tp_batch_forward *) noexcept nogil
-        void (*backward[3])(const tp_images *, const tp_batch_backward *) noexcept nogil
+        void (*forward[4])(const tp_images *, const tp_batch_forward *) noexcept nogil
+        void (*backward[4])(const tp_images *, const tp_batch_backward *) noexcept nogil
+        void (*by_statistics[4])(const tp_images *, const tp_batch_forward *) noexcept nogil
 
 cdef extern from *:
     """
@@ -51,6 +54,10 @@ cdef enum:
     GRAIN = 16384, MOST_CHANNELS = 2048, FEW_POSITIONS = 64, SOME_SAMPLES = 8, MOST_COLUMNS = 32768
 
 cdef np.dtype DOUBLE = descriptors[1]
+
+
+cdef bint is_half(np.ndarray x) noexcept:
+    return type_of(x) == TP_BF16 or type_of(x) == TP_F16
 
 
 cdef np.ndarray begin(tp_images *s, np.ndarray x, int layout):
@@ -67,7 +74,7 @@ cdef np.ndarray begin(tp_images *s, np.ndarray x, int layout):
     # And planes of few elements, where there are enough of them, are rows of channels that have several columns each.
     if (
         not s.channels_last and s.positions <= FEW_POSITIONS and s.samples >= SOME_SAMPLES
-        and s.channels * s.positions <= (MOST_CHANNELS if type_of(x) == TP_BF16 else MOST_COLUMNS)
+        and s.channels * s.positions <= (MOST_CHANNELS if is_half(x) else MOST_COLUMNS)
     ):
         s.channels_last = True
         s.columns *= s.positions
@@ -80,14 +87,13 @@ cdef np.ndarray begin(tp_images *s, np.ndarray x, int layout):
 
 cdef np.ndarray numbers(object value, np.ndarray x):
     """Return one number per channel, without gaps, of the type that is computed in."""
-    cdef np.ndarray array = plain_array(in_type(value, descriptors[TP_F32]) if type_of(x) == TP_BF16 else value)
+    cdef np.ndarray array = plain_array(in_type(value, descriptors[TP_F32]) if is_half(x) else value)
     return array if np.PyArray_IS_C_CONTIGUOUS(array) else pointwise.clone(array)
 
 
 cdef np.ndarray per_channel(np.ndarray x):
     """Return a number per channel, of the type that is computed in."""
-    cdef int number = type_of(x)
-    return new_array(<np.dtype> descriptors[TP_F32 if number == TP_BF16 else number], 1, np.PyArray_DIMS(x) + 1, NULL)
+    return new_array(<np.dtype> descriptors[TP_F32 if is_half(x) else type_of(x)], 1, np.PyArray_DIMS(x) + 1, NULL)
 
 
 cdef np.ndarray like(np.ndarray x, int layout):
@@ -95,11 +101,11 @@ cdef np.ndarray like(np.ndarray x, int layout):
 
 
 cdef int kernel_of(np.ndarray x) noexcept:
-    """Return which kernel takes images of this type, or -1; that of bfloat16 holds eight rows of channels."""
+    """Return which kernel takes images of this type, or -1; those of halves hold eight rows of channels."""
     cdef int number = type_of(x)
-    if number == TP_BF16 and np.PyArray_DIM(x, 1) > MOST_CHANNELS:
-        return -1
-    return 0 if number == TP_F32 else 2 if number == TP_BF16 else -1 if number == TP_F16 else 1
+    if is_half(x):
+        return -1 if np.PyArray_DIM(x, 1) > MOST_CHANNELS else 2 if number == TP_BF16 else 3
+    return number != TP_F32
 
 
 def narrowed(results, x, weight):
@@ -136,7 +142,29 @@ def batch_normalize(inputs, double eps):
     f.eps = eps
     with nogil:
         kernels.forward[which](&s, &f)
-    return (y, mean, rstd) if which != 2 else narrowed((y, mean, rstd), x, inputs[1])
+    return (y, mean, rstd) if which < 2 else narrowed((y, mean, rstd), x, inputs[1])
+
+
+def half_by_statistics(image, running_mean, running_var, weight, bias, double eps):
+    """Return images of halves standardised by given means and variances; a weight or bias may be None."""
+    cdef int layout
+    cdef np.ndarray x = dense(plain_array(image), &layout), w, b, mean, rstd, y = like(x, layout), workspace
+    cdef np.npy_intp channels = np.PyArray_DIM(x, 1)
+    cdef tp_images s
+    cdef tp_batch_forward f
+    cdef int which = 2 if type_of(x) == TP_BF16 else 3
+    if not np.PyArray_SIZE(x):
+        return y
+    mean = numbers(running_mean, x)
+    rstd = plain_array(1 / numpy.sqrt(numbers(running_var, x) + numpy.float64(eps))).astype(numpy.float32)
+    w = numpy.ones(channels, numpy.float32) if weight is None else numbers(weight, x)
+    b = numpy.zeros(channels, numpy.float32) if bias is None else numbers(bias, x)
+    workspace = begin(&s, x, layout)
+    f.x, f.weight, f.bias = np.PyArray_DATA(x), np.PyArray_DATA(w), np.PyArray_DATA(b)
+    f.y, f.mean, f.rstd, f.eps = np.PyArray_DATA(y), np.PyArray_DATA(mean), np.PyArray_DATA(rstd), eps
+    with nogil:
+        kernels.by_statistics[which](&s, &f)
+    return y
 
 
 def batch_normalize_backward(g_output, g_mean, g_rstd, input, weight, mean, rstd):
@@ -170,4 +198,4 @@ def batch_normalize_backward(g_output, g_mean, g_rstd, input, weight, mean, rstd
     k.g_x, k.g_weight, k.g_bias = np.PyArray_DATA(g_x), np.PyArray_DATA(g_weight), np.PyArray_DATA(g_bias)
     with nogil:
         kernels.backward[which](&s, &k)
-    return (g_x, g_weight, g_bias) if which != 2 else narrowed((g_x, g_weight, g_bias), x, weight)
+    return (g_x, g_weight, g_bias) if which < 2 else narrowed((g_x, g_weight, g_bias), x, weight)

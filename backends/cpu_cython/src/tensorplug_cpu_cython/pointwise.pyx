@@ -7,7 +7,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport simd_level, threads_for
-from .types cimport TP_BOOL, TP_F32, TP_F64, TP_TYPES, descriptors, number_of, type_of
+from .types cimport TP_BOOL, TP_C64, TP_C128, TP_ELEMENTS, TP_F32, TP_F64, descriptors, element_number, element_of
 from .memory_overlap cimport may_share
 
 np.import_array()
@@ -16,11 +16,10 @@ cdef extern from "c/strided_iteration.h":
     enum:
         TP_BINARY_OPS, TP_UNARY_OPS, TP_OPERANDS, TP_DIMS
     ctypedef struct tp_pointwise:
-        tp_loop binary[1][10]
-        tp_loop unary[1][10]
-        tp_loop choose[10]
-        tp_loop cast[10][10]
-        tp_loop complex_div[2]
+        tp_loop binary[1][12]
+        tp_loop unary[1][12]
+        tp_loop choose[12]
+        tp_loop cast[12][12]
     ctypedef struct tp_op_facts:
         const char *name
         int grain
@@ -77,9 +76,9 @@ cdef tp_loop *loops_of(str sort, str name) except NULL:
     cdef int number
     if sort == "unary":
         number = _UNARY[name]
-        return (<tp_loop *> &kernels.unary[0][0]) + number * <int> TP_TYPES
+        return (<tp_loop *> &kernels.unary[0][0]) + number * <int> TP_ELEMENTS
     number = _BINARY[name]
-    return (<tp_loop *> &kernels.binary[0][0]) + number * <int> TP_TYPES
+    return (<tp_loop *> &kernels.binary[0][0]) + number * <int> TP_ELEMENTS
 
 
 cdef void run_flat(
@@ -126,7 +125,7 @@ cdef inline bint of_one_shape(np.ndarray array, np.ndarray other) noexcept:
 cdef bint takes(out, np.ndarray like, int number) noexcept:
     """Return whether `out` is a dense array of the shape of `like` and of a type, to be written to."""
     return (
-        np.PyArray_CheckExact(out) and type_of(<np.ndarray> out) == number and tp_flat(<np.ndarray> out)
+        np.PyArray_CheckExact(out) and element_of(<np.ndarray> out) == number and tp_flat(<np.ndarray> out)
         and np.PyArray_ISBEHAVED(<np.ndarray> out) and of_one_shape(<np.ndarray> out, like)
     )
 
@@ -242,7 +241,7 @@ cdef object iterate_over(
     if not total:
         return result
     data[count] = <char *> np.PyArray_DATA(result)
-    iteration.copies = count == 1 and loop == clone_loops[type_of(<np.ndarray> inputs[0])]
+    iteration.copies = count == 1 and loop == clone_loops[element_of(<np.ndarray> inputs[0])]
     tp_iteration_merge(&iteration)
     if total < HOLD:
         tp_iteration_run(&iteration, data, loop, parameters, 1)
@@ -258,11 +257,11 @@ cdef object evaluate(
 ):
     """Run an op over any arrays of one dtype from the `first` on; see the .pxd."""
     cdef tuple inputs = tuple([plain_array(value) for value in values])
-    cdef int number = type_of(<np.ndarray> inputs[first]), k
+    cdef int number = element_of(<np.ndarray> inputs[first]), k
     cdef np.dtype descriptor
     cdef bint served = number >= 0 and loops[number] != NULL
     for k in range(first + 1, len(inputs)):
-        served = served and type_of(<np.ndarray> inputs[k]) == number
+        served = served and element_of(<np.ndarray> inputs[k]) == number
     if served:
         descriptor = <np.dtype> descriptors[number if output < 0 else output]
         if out is None:
@@ -283,7 +282,7 @@ cdef object evaluate(
 cdef class Binary:
     """A pointwise op of two arrays."""
 
-    cdef tp_loop loops[10]
+    cdef tp_loop loops[12]
     cdef int output
     cdef Py_ssize_t grain
     cdef object fallback
@@ -291,7 +290,7 @@ cdef class Binary:
 
     def __init__(self, str name, fallback=None, tuple parameters=()):
         cdef int number = _BINARY[name], i
-        for i in range(TP_TYPES):
+        for i in range(TP_ELEMENTS):
             self.loops[i] = loops_of("binary", name)[i]
         self.output = TP_BOOL if name in _COMPARISONS else -1
         self.grain = tp_binary_ops[number].grain
@@ -309,9 +308,9 @@ cdef class Binary:
         if np.PyArray_CheckExact(input) and np.PyArray_CheckExact(other):
             a = <np.ndarray> input
             b = <np.ndarray> other
-            number = type_of(a)
+            number = element_of(a)
             if (
-                number >= 0 and number == type_of(b) and self.loops[number] != NULL
+                number >= 0 and number == element_of(b) and self.loops[number] != NULL
                 and tp_flat(a) and tp_flat(b)
             ):
                 strides[0] = strides[1] = np.PyArray_ITEMSIZE(a)
@@ -360,14 +359,14 @@ cdef class Binary:
 cdef class Unary:
     """A pointwise op of one array, with up to four numbers."""
 
-    cdef tp_loop loops[10]
+    cdef tp_loop loops[12]
     cdef Py_ssize_t grain
     cdef object fallback
     cdef double parameters[4]
 
     def __init__(self, str name, fallback=None, tuple parameters=()):
         cdef int number = _UNARY[name], i
-        for i in range(TP_TYPES):
+        for i in range(TP_ELEMENTS):
             self.loops[i] = loops_of("unary", name)[i]
         self.grain = tp_unary_ops[number].grain
         self.fallback = fallback
@@ -380,7 +379,7 @@ cdef class Unary:
         cdef int number
         if np.PyArray_CheckExact(input):
             a = <np.ndarray> input
-            number = type_of(a)
+            number = element_of(a)
             if number >= 0:
                 result = mapped(a, a, self.loops[number], number, out, self.parameters, self.grain)
                 if result is not None:
@@ -401,7 +400,7 @@ cdef class Division(Binary):
         """Return the op's result, or write it into `out`; raise RuntimeError for a divisor of zero."""
         cdef np.ndarray divisor = plain_array(other)
         cdef int size = np.PyArray_ITEMSIZE(divisor)
-        if tp_flat(divisor) and type_of(divisor) >= 0:
+        if tp_flat(divisor) and element_of(divisor) >= 0:
             if tp_has_zero(<char *> np.PyArray_DATA(divisor), size, np.PyArray_SIZE(divisor)) and input.size:
                 raise RuntimeError("ZeroDivisionError")
         elif input.size and not divisor.all():
@@ -409,37 +408,8 @@ cdef class Division(Binary):
         return Binary.call(self, input, divisor, out)
 
 
-def complex_divide(input, other, out=None):
-    """Return the quotients of complex numbers, or write them into `out`."""
-    cdef np.ndarray a = plain_array(input), b = plain_array(other), like = b if np.PyArray_NDIM(b) else a, result
-    cdef char *data[3]
-    cdef Py_ssize_t strides[3]
-    cdef Py_ssize_t size = np.PyArray_ITEMSIZE(like)
-    if not (
-        np.PyArray_ISCOMPLEX(a) and np.PyArray_TYPE(a) == np.PyArray_TYPE(b) and size <= 16 and tp_flat(a) and tp_flat(b)
-        and (of_one_shape(a, b) or not np.PyArray_NDIM(a) or not np.PyArray_NDIM(b))
-    ):
-        return numpy.true_divide(a, b, out=out)
-    if out is None:
-        result = new_array(like.descr, np.PyArray_NDIM(like), np.PyArray_DIMS(like), NULL)
-    else:
-        result = <np.ndarray> out
-        if (
-            np.PyArray_TYPE(result) != np.PyArray_TYPE(a) or not of_one_shape(result, like)
-            or not tp_flat(result) or overlaps(a, result) or overlaps(b, result)
-        ):
-            return numpy.true_divide(a, b, out=out)
-    data[0], data[1], data[2] = (
-        <char *> np.PyArray_DATA(a), <char *> np.PyArray_DATA(b), <char *> np.PyArray_DATA(result))
-    strides[0] = size if np.PyArray_NDIM(a) else 0
-    strides[1] = size if np.PyArray_NDIM(b) else 0
-    strides[2] = size
-    run_dense(kernels.complex_div[size == 16], data, strides, 3, np.PyArray_SIZE(result), none, 4096)
-    return result
-
-
 cdef tuple loop_types(tp_loop *loops):
-    return tuple([number for number in range(TP_TYPES) if loops[number] != NULL])
+    return tuple([number for number in range(TP_ELEMENTS) if loops[number] != NULL])
 
 
 cdef dict links_of(const tp_links *table):
@@ -467,9 +437,9 @@ def names(str sort):
     return list(_UNARY if sort == "unary" else _BINARY)
 
 
-cdef tp_loop choose_loops[10]
+cdef tp_loop choose_loops[12]
 cdef int _i
-for _i in range(TP_TYPES):
+for _i in range(TP_ELEMENTS):
     choose_loops[_i] = kernels.choose[_i]
 cdef tp_loop *clone_loops = loops_of("unary", "clone")
 cdef double none[4]
@@ -491,79 +461,22 @@ def casting_loop(int number, int target):
     return <size_t> (clone_loops[number] if number == target else kernels.cast[number][target])
 
 
-cdef void interleave(const char *real, char *to, Py_ssize_t count, int size) noexcept nogil:
-    """Make complex numbers of real ones of so many bytes."""
-    cdef Py_ssize_t i
-    if size == 4:
-        for i in range(count):
-            (<float *> to)[2 * i] = (<const float *> real)[i]
-            (<float *> to)[2 * i + 1] = 0
-    else:
-        for i in range(count):
-            (<double *> to)[2 * i] = (<const double *> real)[i]
-            (<double *> to)[2 * i + 1] = 0
-
-
-cdef void real_parts(const char *pairs, char *to, Py_ssize_t count, int size) noexcept nogil:
-    """Write the real parts of complex numbers, of so many bytes each."""
-    cdef Py_ssize_t i
-    if size == 4:
-        for i in range(count):
-            (<float *> to)[i] = (<const float *> pairs)[2 * i]
-    else:
-        for i in range(count):
-            (<double *> to)[i] = (<const double *> pairs)[2 * i]
-
-
-cdef np.ndarray between_complex(np.ndarray array, np.dtype to):
-    """Return complex numbers as their real parts, or real ones as complex, of one precision and dense; else None."""
-    cdef np.ndarray result
-    cdef int kind = np.PyArray_TYPE(array), target = to.num, size
-    cdef bint splits = kind == np.NPY_COMPLEX64 or kind == np.NPY_COMPLEX128
-    cdef Py_ssize_t count = np.PyArray_SIZE(array)
-    cdef char *from_
-    cdef char *into
-    if splits:
-        target, kind = kind, target
-    if (
-        not ((kind == np.NPY_FLOAT32 and target == np.NPY_COMPLEX64) or (kind == np.NPY_FLOAT64 and target == np.NPY_COMPLEX128))
-        or not tp_flat(array)
-    ):
-        return None
-    result = new_array(to, np.PyArray_NDIM(array), np.PyArray_DIMS(array), NULL)
-    size = 4 if kind == np.NPY_FLOAT32 else 8
-    from_ = <char *> np.PyArray_DATA(array)
-    into = <char *> np.PyArray_DATA(result)
-    with nogil:
-        if splits:
-            real_parts(from_, into, count, size)
-        else:
-            interleave(from_, into, count, size)
-    return result
-
-
 def cast(input, np.dtype to):
     """Return a C-contiguous copy, or one in the order of the input's memory, of another dtype."""
     cdef np.ndarray array = plain_array(input), result
-    cdef int number = type_of(array), target = number_of(to)
+    cdef int number = element_of(array), target = element_number(to)
     cdef tp_loop loop = NULL
     if number >= 0 and target >= 0:
         loop = clone_loops[number] if number == target else kernels.cast[number][target]
     if loop == NULL:
-        result = between_complex(array, to)
-        if result is not None:
-            return result
-        if input.dtype.kind == "c" and to.kind not in "cb":
-            result = between_complex(array, array.dtype.type(0).real.dtype)
-            return cast(input.real if result is None else result, to)
-        return input.astype(to)
+        return (input.real if input.dtype.kind == "c" and to.kind != "c" else input).astype(to)
     result = mapped(array, array, loop, target, None, none, 16384)
     return iterate_over((array,), loop, to, None, none, 16384) if result is None else result
 
 
 def clone(input):
     """Return a C-contiguous copy."""
-    if type_of(plain_array(input)) < 0:
+    if element_of(plain_array(input)) < 0:
         return numpy.array(input, order="C", copy=True)
     return copy(input, input)
 
@@ -572,7 +485,7 @@ def copy(input, src, out=None):
     """Return `src` broadcast to the shape of `input` and converted to its dtype, or write it into `out`."""
     cdef np.ndarray array = plain_array(src), result
     cdef np.ndarray like = plain_array(input)
-    cdef int number = type_of(array), target = type_of(like)
+    cdef int number = element_of(array), target = element_of(like)
     cdef tp_loop loop = NULL
     if number >= 0 and target >= 0:
         loop = clone_loops[number] if number == target else kernels.cast[number][target]
@@ -584,7 +497,7 @@ def copy(input, src, out=None):
             return numpy.array(numpy.broadcast_to(src, (<object> like).shape), dtype=like.dtype, copy=True)
         result = new_array(<np.dtype> descriptors[target], np.PyArray_NDIM(like), np.PyArray_DIMS(like), NULL)
         return iterate_over((broadcast(array, result),), loop, result.dtype, result, none, 16384)
-    if loop == NULL or type_of(out) != target or not np.PyArray_ISBEHAVED(out) or overlaps(array, out):
+    if loop == NULL or element_of(out) != target or not np.PyArray_ISBEHAVED(out) or overlaps(array, out):
         out[...] = src
         return out
     return iterate_over((broadcast(array, out),), loop, (<np.ndarray> out).dtype, out, none, 16384)
@@ -602,13 +515,13 @@ def fill_new(tuple shape, value, np.dtype descriptor):
     cdef np.npy_intp sizes[64]
     cdef np.ndarray result, number
     cdef int i, type_number
-    cdef char element[8]
+    cdef char element[16]
     cdef char *data[2]
     cdef Py_ssize_t strides[2]
     for i in range(len(shape)):
         sizes[i] = shape[i]
     result = new_array(descriptor, <int> len(shape), sizes, NULL)
-    type_number = type_of(result)
+    type_number = element_of(result)
     if type_number < 0:
         result.fill(value)
         return result
@@ -617,6 +530,12 @@ def fill_new(tuple shape, value, np.dtype descriptor):
         (<float *> element)[0] = <float> <double> value
     elif type_number == TP_F64 and type(value) is float:
         (<double *> element)[0] = value
+    elif type_number == TP_C64 and type(value) is complex:
+        (<float *> element)[0] = <float> <double> value.real
+        (<float *> element)[1] = <float> <double> value.imag
+    elif type_number == TP_C128 and type(value) is complex:
+        (<double *> element)[0] = value.real
+        (<double *> element)[1] = value.imag
     elif value or not isinstance(value, (int, bool)):
         number = numpy.full((), value, descriptor)
         memcpy(element, np.PyArray_DATA(number), np.PyArray_ITEMSIZE(number))

@@ -5,7 +5,7 @@ from libc.string cimport memcmp, memset
 
 from .allocator cimport new_array
 from .cpu_features cimport simd_level
-from .types cimport TP_BOOL, TP_TYPES, descriptors, type_of
+from .types cimport TP_BOOL, TP_ELEMENTS, descriptors, element_of
 from .pointwise cimport HOLD, evaluate, links_of, run_flat, tp_links, tp_loop
 
 np.import_array()
@@ -14,7 +14,7 @@ cdef extern from "c/pointwise_fused.h":
     enum:
         TP_FUSED_OPS
     ctypedef struct tp_fused:
-        tp_loop loops[1][10]
+        tp_loop loops[1][12]
     ctypedef struct tp_fused_facts:
         const char *name
         int arrays, grain, truth
@@ -39,13 +39,13 @@ _NUMBERS = {tp_fused_ops[i].name.decode(): i for i in range(TP_FUSED_OPS)}
 cdef class Fused:
     """A pointwise op of up to three arrays of one dtype, and up to four numbers."""
 
-    cdef tp_loop loops[10]
+    cdef tp_loop loops[12]
     cdef int arrays, output
     cdef Py_ssize_t grain
 
     def __init__(self, str name):
         cdef int number = _NUMBERS[name], i
-        for i in range(TP_TYPES):
+        for i in range(TP_ELEMENTS):
             self.loops[i] = kernels.loops[number][i]
         self.arrays = tp_fused_ops[number].arrays
         self.grain = tp_fused_ops[number].grain
@@ -66,13 +66,13 @@ cdef class Fused:
             parameters[k] = numbers[k]
         if out is None and np.PyArray_CheckExact(arrays[0]):
             first = <np.ndarray> arrays[0]
-            number = type_of(first)
+            number = element_of(first)
             if number >= 0 and self.loops[number] != NULL and tp_flat(first):
                 for k in range(1, count):
                     if not np.PyArray_CheckExact(arrays[k]):
                         break
                     array = <np.ndarray> arrays[k]
-                    if type_of(array) != number or not tp_flat(array):
+                    if element_of(array) != number or not tp_flat(array):
                         break
                     if np.PyArray_NDIM(array) and (
                         np.PyArray_NDIM(array) != np.PyArray_NDIM(first)

@@ -322,6 +322,7 @@ cdef class ArgExtreme:
 
 
 ctypedef fused element:
+    np.npy_uint8
     np.npy_uint16
     np.npy_uint32
     np.npy_uint64
@@ -371,7 +372,9 @@ cdef class Extreme:
         cdef void *to = np.PyArray_DATA(values)
         cdef int size = np.PyArray_ITEMSIZE(array)
         with nogil:
-            if size == 2:
+            if size == 1:
+                pick(<np.npy_uint8 *> from_, at, <np.npy_uint8 *> to, before, n, after)
+            elif size == 2:
                 pick(<np.npy_uint16 *> from_, at, <np.npy_uint16 *> to, before, n, after)
             elif size == 4:
                 pick(<np.npy_uint32 *> from_, at, <np.npy_uint32 *> to, before, n, after)

@@ -114,7 +114,7 @@ cdef class Function:
         That of a loop, or of ``scipy.special.cython_special``.
     """
 
-    cdef tp_loop loops[10]
+    cdef tp_loop loops[12]
     cdef double parameters[4]
     cdef str name
     cdef bint asks

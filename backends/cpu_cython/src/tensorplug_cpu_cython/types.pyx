@@ -12,7 +12,7 @@ cdef int numbers[32]
 memset(numbers, -1, sizeof(numbers))
 descriptors = [
     numpy.dtype(name)
-    for name in ("f4", "f8", "i8", "i4", "i2", "i1", "u1", "?", "f2", ml_dtypes.bfloat16)
+    for name in ("f4", "f8", "i8", "i4", "i2", "i1", "u1", "?", "f2", ml_dtypes.bfloat16, "c8", "c16")
 ]
 cdef int bfloat16_number = numpy.dtype(ml_dtypes.bfloat16).num
 
@@ -29,10 +29,15 @@ _number_types()
 
 
 cdef int type_of(np.ndarray array) noexcept:
+    cdef int number = by_type(np.PyArray_TYPE(array))
+    return number if number < TP_TYPES else -1
+
+
+cdef int element_of(np.ndarray array) noexcept:
     return by_type(np.PyArray_TYPE(array))
 
 
-cdef int number_of(np.dtype descriptor) noexcept:
+cdef int element_number(np.dtype descriptor) noexcept:
     return by_type(descriptor.type_num)
 
 

@@ -263,7 +263,9 @@ INLINE double far_erfcx_F64(double c) {
     q = q * t + 0x1.f7f5df66fd534p-7;
     q = q * t + -0x1.1df1ad154a28ep-3;
     q = q * t + 0x1.3ba5916e9fd7fp+0;
-    return q * ((c + 4.0) * inverse);
+    double divisor = 2.0 * c + 1.0, over = (c + 4.0) * inverse;
+    over += over * ((1.0 - divisor * over) - (2.0 * c - (divisor - 1.0)) * over); /* what the quotient lacks */
+    return q * over;
 }
 
 /* erfc(a) = exp(-a^2) erfcx(a) for a >= 1/2; the part of a^2 that double drops joins the exponent. */

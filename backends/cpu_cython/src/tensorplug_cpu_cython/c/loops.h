@@ -170,6 +170,71 @@ HALF_LOADS(BF16)
     strides[last] = sizeof(float);                                                                     \
     whole(blocks, strides, count, p);                                                                  \
     store_##H(to, s[last], buffer[last], count);
+/* Of few steps, vector by vector: the blocks would cost as much as these do. What is repeated is written out once. */
+#if defined(__F16C__) || defined(__aarch64__)
+#if defined(__AVX512F__)
+enum { HALF_LANES = 16 };
+#else
+enum { HALF_LANES = 8 };
+#endif
+#define SHORT_F16(name, inputs, whole, expression)                                                     \
+    HALF_LOOP(name##_blocks, inputs, F16, whole, TO_HALF)                                              \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) {        \
+        const double p[4] = {given[0], given[1], given[2], given[3]};                                  \
+        uint16_t same[inputs][HALF_LANES];                                                             \
+        const uint16_t *from[3] = {NULL};                                                              \
+        ptrdiff_t moves[3] = {0}, i = 0;                                                               \
+        int is_dense = s[inputs] == 2;                                                                 \
+        for (int k = 0; k < inputs; k++) is_dense &= s[k] == 2 || !s[k];                               \
+        (void)p;                                                                                       \
+        if (is_dense && n >= HALF_LANES) {                                                             \
+            uint16_t *to = (uint16_t *)args[inputs];                                                   \
+            for (int k = 0; k < inputs; k++) {                                                         \
+                from[k] = (const uint16_t *)args[k];                                                   \
+                moves[k] = s[k] / 2;                                                                   \
+                if (moves[k]) continue;                                                                \
+                for (int j = 0; j < HALF_LANES; j++) same[k][j] = *from[k];                            \
+                from[k] = same[k];                                                                     \
+            }                                                                                          \
+            for (; i + HALF_LANES <= n; i += HALF_LANES) {                                             \
+                float x_[HALF_LANES], y_[HALF_LANES], z_[HALF_LANES];                                  \
+                widen_F16(x_, from[0] + i * moves[0], HALF_LANES);                                     \
+                if (inputs > 1) widen_F16(y_, from[1] + i * moves[1], HALF_LANES);                     \
+                if (inputs > 2) widen_F16(z_, from[2] + i * moves[2], HALF_LANES);                     \
+                for (int j = 0; j < HALF_LANES; j++) {                                                 \
+                    const float x = x_[j], y = inputs > 1 ? y_[j] : 0, z = inputs > 2 ? z_[j] : 0;     \
+                    (void)y, (void)z;                                                                  \
+                    x_[j] = (float)(expression);                                                       \
+                }                                                                                      \
+                narrow_run_F16(to + i, x_, HALF_LANES);                                                \
+            }                                                                                          \
+        }                                                                                              \
+        if (i == n) return;                                                                            \
+        char *ends[inputs + 1];                                                                        \
+        for (int k = 0; k <= inputs; k++) ends[k] = args[k] + i * s[k];                                \
+        name##_blocks(ends, s, n - i, given);                                                          \
+    }
+/* Without instructions for it the conversion takes longer than what is computed. */
+#else
+#define SHORT_F16(name, inputs, whole, expression) HALF_LOOP(name, inputs, F16, whole, TO_HALF)
+#endif
+/* Two inputs behind each other in one loop, which the compiler makes vectors of; of one a block takes no longer. */
+#define SHORT_BF16(name, whole, expression)                                                            \
+    HALF_LOOP(name##_blocks, 2, BF16, whole, TO_HALF)                                                  \
+    static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) {        \
+        const double p[4] = {given[0], given[1], given[2], given[3]};                                  \
+        const uint16_t *a = (const uint16_t *)args[0], *b = (const uint16_t *)args[1];                 \
+        uint16_t *o = (uint16_t *)args[2];                                                             \
+        (void)p;                                                                                       \
+        if (s[0] == 2 && s[1] == 2 && s[2] == 2) {                                                     \
+            INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) {                                            \
+                const float x = wide_BF16(a[i]), y = wide_BF16(b[i]);                                  \
+                o[i] = narrow_BF16((float)(expression));                                               \
+            }                                                                                          \
+        } else {                                                                                       \
+            name##_blocks(args, s, n, given);                                                          \
+        }                                                                                              \
+    }
 #define TO_BOOL(whole, H)                                                                              \
     const int last = (int)(sizeof(buffer) / sizeof(buffer[0])) - 1;                                    \
     blocks[last] = to;                                                                                 \

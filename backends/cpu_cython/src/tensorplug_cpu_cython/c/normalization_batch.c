@@ -1,6 +1,7 @@
 #include "normalization_batch.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "parallel.h"
 #include "types.h"
@@ -8,7 +9,7 @@
 /* Statistics go through the memory once, in pieces that stay in the cache: the mean of a piece first, then
    the squares around that mean, and the pieces are put together in double (Chan, Golub and LeVeque 1979).
    What adds up in a piece does so in many lanes, and is short enough to be exact. */
-enum { LANES = 32, PIECE = 4096, MOST_ROWS = 256, LEAST_ROWS = 8 };
+enum { LANES = 32, PIECE = 4096, MOST_ROWS = 256, LEAST_ROWS = 8, RUN = 512, SHORT_PLANE = 512 };
 
 /* Of how many values, their mean, and the sum of the squares around it. */
 typedef struct { double count, mean, squares; } moments;
@@ -38,11 +39,12 @@ static ptrdiff_t rows_of_a_piece(ptrdiff_t channels) {
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-/* The elements as numbers of T: themselves, or converted into memory of `count`. */
+/* The elements as numbers of T: themselves, or converted into memory of `count`, in which the results have room. */
 #define HELD(name, count)
 #define VIEW(held, x, count) (x)
-#define IN(v) (v)
-#define PUT(v) (v)
+#define FILL(to, x, count) memcpy(to, x, (size_t)(count) * sizeof(*(x)))
+#define ROOM(held, to) (to)
+#define PUT(to, held, count)
 #define T float
 #define E float
 #define OF(name) name##_F32
@@ -56,21 +58,31 @@ static ptrdiff_t rows_of_a_piece(ptrdiff_t channels) {
 #include "normalization_batch_body.h"
 #undef HELD
 #undef VIEW
-#undef IN
+#undef FILL
+#undef ROOM
 #undef PUT
 #undef T
 #undef E
 #undef OF
 #define HELD(name, count) T name[count];
-#define VIEW(held, x, count) (widen_BF16(held, x, count), held)
-#define IN(v) wide_BF16(v)
-#define PUT(v) narrow_BF16(v)
+#define ROOM(held, to) (held)
 #define T float
 #define E uint16_t
+#define VIEW(held, x, count) (widen_BF16(held, x, count), held)
+#define FILL(to, x, count) widen_BF16(to, x, count)
+#define PUT(to, held, count) narrow_run_BF16(to, held, count)
 #define OF(name) name##_BF16
 #include "normalization_batch_body.h"
+#undef VIEW
+#undef FILL
+#undef PUT
+#undef OF
+#define VIEW(held, x, count) (widen_F16(held, x, count), held)
+#define FILL(to, x, count) widen_F16(to, x, count)
+#define PUT(to, held, count) narrow_run_F16(to, held, count)
+#define OF(name) name##_F16
+#include "normalization_batch_body.h"
 
+#define ALL(name) {name##_F32, name##_F64, name##_BF16, name##_F16}
 const tp_batch_kernels LEVEL(tp_batch_table) = {
-    .forward = {forward_F32, forward_F64, forward_BF16},
-    .backward = {backward_F32, backward_F64, backward_BF16},
-};
+    .forward = ALL(forward), .backward = ALL(backward), .by_statistics = ALL(by_statistics)};

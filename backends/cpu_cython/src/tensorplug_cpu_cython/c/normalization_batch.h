@@ -23,9 +23,10 @@ typedef struct {
     void *g_x, *g_weight, *g_bias;
 } tp_batch_backward;
 
-typedef struct { /* each of float, double, and of bfloat16 with all but the images in float */
-    void (*forward[3])(const tp_images *, const tp_batch_forward *);
-    void (*backward[3])(const tp_images *, const tp_batch_backward *);
+typedef struct { /* each of float, double, and of bfloat16 and float16 with all but the images in float */
+    void (*forward[4])(const tp_images *, const tp_batch_forward *);
+    void (*backward[4])(const tp_images *, const tp_batch_backward *);
+    void (*by_statistics[4])(const tp_images *, const tp_batch_forward *); /* mean and rstd are given */
 } tp_batch_kernels;
 
 TP_DECLARE(const tp_batch_kernels, tp_batch_table);

@@ -1,52 +1,97 @@
-/* Batch normalisation in one type T of images of elements E, which VIEW, IN and PUT convert; included by
-   normalization_batch.c for float, for double, and in float for bfloat16. */
+/* Batch normalisation in one type T of images of elements E, which VIEW and PUT convert; included by
+   normalization_batch.c for float, for double, and in float for both sorts of half precision. */
 
 /* --- rows: each channel of each sample is a plane of its own --------------------------------------------- */
 
-static void OF(plane_variances)(const E *x, ptrdiff_t n, moments *m) {
-    HELD(held, PIECE)
-    for (ptrdiff_t from = 0; from < n; from += PIECE) {
-        const ptrdiff_t count = n - from < PIECE ? n - from : PIECE, whole = count / LANES * LANES;
-        const T *p = VIEW(held, x + from, count);
-        T lanes[LANES] = {0};
-        for (ptrdiff_t i = 0; i < whole; i += LANES)
-            for (int l = 0; l < LANES; l++) lanes[l] += p[i + l];
-        for (ptrdiff_t i = whole; i < count; i++) lanes[i - whole] += p[i];
-        double sum = 0;
-        for (int l = 0; l < LANES; l++) sum += lanes[l];
-        const T middle = (T)(sum / (double)count);
-        T squares[LANES] = {0};
-        for (ptrdiff_t i = 0; i < whole; i += LANES)
-            for (int l = 0; l < LANES; l++) squares[l] += (p[i + l] - middle) * (p[i + l] - middle);
-        for (ptrdiff_t i = whole; i < count; i++) squares[i - whole] += (p[i] - middle) * (p[i] - middle);
-        double total = 0;
-        for (int l = 0; l < LANES; l++) total += squares[l];
-        merge(m, (double)count, middle, total);
+/* In double; several sums beside each other, for of short planes the lanes are as many as what adds up in them. */
+ALWAYS double OF(total)(const T *lanes) {
+    double a = 0, b = 0, c = 0, d = 0;
+    for (int l = 0; l < LANES; l += 4) {
+        a += lanes[l];
+        b += lanes[l + 1];
+        c += lanes[l + 2];
+        d += lanes[l + 3];
     }
+    return (a + b) + (c + d);
 }
 
-/* Add the sums of g and of g * (x - middle) to the two. */
-static void OF(plane_sums)(const E *g, const E *x, T middle, ptrdiff_t n, double *sum, double *product) {
+static void OF(run_variances)(const T *p, ptrdiff_t count, moments *m) {
+    const ptrdiff_t whole = count / LANES * LANES;
+    T lanes[LANES] = {0};
+    for (ptrdiff_t i = 0; i < whole; i += LANES)
+        for (int l = 0; l < LANES; l++) lanes[l] += p[i + l];
+    for (ptrdiff_t i = whole; i < count; i++) lanes[i - whole] += p[i];
+    const T middle = (T)(OF(total)(lanes) / (double)count);
+    T squares[LANES] = {0};
+    for (ptrdiff_t i = 0; i < whole; i += LANES)
+        for (int l = 0; l < LANES; l++) squares[l] += (p[i + l] - middle) * (p[i + l] - middle);
+    for (ptrdiff_t i = whole; i < count; i++) squares[i - whole] += (p[i] - middle) * (p[i] - middle);
+    merge(m, (double)count, middle, OF(total)(squares));
+}
+
+/* Add the sums of p and of p * (q - middle) to the two. */
+static void OF(run_sums)(const T *p, const T *q, T middle, ptrdiff_t count, double *sum, double *product) {
+    const ptrdiff_t whole = count / LANES * LANES;
+    T sums[LANES] = {0}, products[LANES] = {0};
+    for (ptrdiff_t i = 0; i < whole; i += LANES)
+        for (int l = 0; l < LANES; l++) {
+            sums[l] += p[i + l];
+            products[l] += p[i + l] * (q[i + l] - middle);
+        }
+    for (ptrdiff_t i = whole; i < count; i++) {
+        sums[i - whole] += p[i];
+        products[i - whole] += p[i] * (q[i] - middle);
+    }
+    *sum += OF(total)(sums);
+    *product += OF(total)(products);
+}
+
+/* Bring the planes of a channel from sample `n` on behind each other, as many as go into a piece; return how many. */
+static ptrdiff_t OF(gathered)(const tp_images *s, const E *x, ptrdiff_t c, ptrdiff_t n, T *to) {
+    const ptrdiff_t most = PIECE / s->positions, count = s->samples - n < most ? s->samples - n : most;
+    for (ptrdiff_t k = 0; k < count; k++) FILL(to + k * s->positions, x + ((n + k) * s->channels + c) * s->positions, s->positions);
+    return count;
+}
+
+/* Short planes go together, for each run has an end that takes as long as some hundred elements. */
+static void OF(channel_variances)(const tp_images *s, const E *x, ptrdiff_t c, moments *m) {
+    const ptrdiff_t positions = s->positions;
+    if (positions <= SHORT_PLANE) {
+        T held[PIECE];
+        for (ptrdiff_t n = 0, count; n < s->samples; n += count) {
+            count = OF(gathered)(s, x, c, n, held);
+            OF(run_variances)(held, count * positions, m);
+        }
+        return;
+    }
+    HELD(held, PIECE)
+    for (ptrdiff_t n = 0; n < s->samples; n++)
+        for (ptrdiff_t from = 0; from < positions; from += PIECE) {
+            const ptrdiff_t count = positions - from < PIECE ? positions - from : PIECE;
+            const E *plane = x + (n * s->channels + c) * positions;
+            OF(run_variances)(VIEW(held, plane + from, count), count, m);
+        }
+}
+
+static void OF(channel_sums)(const tp_images *s, const E *g, const E *x, T middle, ptrdiff_t c, double *sum, double *product) {
+    const ptrdiff_t positions = s->positions;
+    if (positions <= SHORT_PLANE) {
+        T of_g[PIECE], of_x[PIECE];
+        for (ptrdiff_t n = 0, count; n < s->samples; n += count) {
+            count = OF(gathered)(s, g, c, n, of_g);
+            OF(gathered)(s, x, c, n, of_x);
+            OF(run_sums)(of_g, of_x, middle, count * positions, sum, product);
+        }
+        return;
+    }
     HELD(of_g, PIECE)
     HELD(of_x, PIECE)
-    for (ptrdiff_t from = 0; from < n; from += PIECE) {
-        const ptrdiff_t count = n - from < PIECE ? n - from : PIECE, whole = count / LANES * LANES;
-        const T *p = VIEW(of_g, g + from, count), *q = VIEW(of_x, x + from, count);
-        T sums[LANES] = {0}, products[LANES] = {0};
-        for (ptrdiff_t i = 0; i < whole; i += LANES)
-            for (int l = 0; l < LANES; l++) {
-                sums[l] += p[i + l];
-                products[l] += p[i + l] * (q[i + l] - middle);
-            }
-        for (ptrdiff_t i = whole; i < count; i++) {
-            sums[i - whole] += p[i];
-            products[i - whole] += p[i] * (q[i] - middle);
+    for (ptrdiff_t n = 0; n < s->samples; n++)
+        for (ptrdiff_t from = 0; from < positions; from += PIECE) {
+            const ptrdiff_t count = positions - from < PIECE ? positions - from : PIECE;
+            const ptrdiff_t at = (n * s->channels + c) * positions + from;
+            OF(run_sums)(VIEW(of_g, g + at, count), VIEW(of_x, x + at, count), middle, count, sum, product);
         }
-        for (int l = 0; l < LANES; l++) {
-            *sum += sums[l];
-            *product += products[l];
-        }
-    }
 }
 
 /* --- channels last: rows of channels --------------------------------------------------------------------- */
@@ -118,6 +163,71 @@ static void OF(finish)(const moments *m, double eps, T *mean, T *rstd) {
     *rstd = (T)(1 / sqrt(m->squares / m->count + eps));
 }
 
+static void OF(scaled)(E *to, const E *from, ptrdiff_t n, T middle, T scale, T shift) {
+    HELD(held, RUN)
+    for (ptrdiff_t at = 0; at < n; at += RUN) {
+        const ptrdiff_t count = n - at < RUN ? n - at : RUN;
+        const T *p = VIEW(held, from + at, count);
+        T *q = ROOM(held, to + at);
+        INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) q[i] = (p[i] - middle) * scale + shift;
+        PUT(to + at, held, count);
+    }
+}
+
+static void OF(scaled_columns)(E *to, const E *from, ptrdiff_t n, const T *middle, const T *scale, const T *shift) {
+    HELD(held, RUN)
+    for (ptrdiff_t at = 0; at < n; at += RUN) {
+        const ptrdiff_t count = n - at < RUN ? n - at : RUN;
+        const T *p = VIEW(held, from + at, count), *m = middle + at, *a = scale + at, *b = shift + at;
+        T *q = ROOM(held, to + at);
+        INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) q[i] = (p[i] - m[i]) * a[i] + b[i];
+        PUT(to + at, held, count);
+    }
+}
+
+/* Write what is standardised by the means and deviations that are known, where channels lie last. */
+static void OF(rows_by)(const tp_images *s, const tp_batch_forward *f) {
+    const E *x = f->x;
+    const T *weight = f->weight, *bias = f->bias, *mean = f->mean, *rstd = f->rstd;
+    E *y = f->y;
+    const ptrdiff_t columns = s->columns, beside = columns / s->channels;
+    /* Short rows go together, for each run takes as many vectors as it begins. */
+    const ptrdiff_t together = columns < RUN ? RUN / columns : 1, width = together * columns;
+    T some[3][RUN];
+    T *scale = together > 1 ? some[0] : (T *)s->workspace, *middle = together > 1 ? some[1] : scale + columns;
+    T *shift = together > 1 ? some[2] : middle + columns;
+    for (ptrdiff_t j = 0; j < width; j++) {
+        const ptrdiff_t c = j % columns / beside;
+        scale[j] = rstd[c] * weight[c];
+        middle[j] = mean[c];
+        shift[j] = bias[c];
+    }
+    TP_PARALLEL(s->samples * s->positions / beside, s->threads, begin, end, {
+        for (ptrdiff_t r = begin; r < end; r += together) {
+            const ptrdiff_t at = r * columns;
+            const ptrdiff_t count = (end - r < together ? end - r : together) * columns;
+            OF(scaled_columns)(y + at, x + at, count, middle, scale, shift);
+        }
+    });
+}
+
+/* The same of given statistics. */
+static void OF(by_statistics)(const tp_images *s, const tp_batch_forward *f) {
+    const ptrdiff_t channels = s->channels, positions = s->positions;
+    const T *weight = f->weight, *bias = f->bias, *mean = f->mean, *rstd = f->rstd;
+    if (s->channels_last) {
+        OF(rows_by)(s, f);
+        return;
+    }
+    TP_PARALLEL(s->samples * channels, s->threads, begin, end, {
+        for (ptrdiff_t p = begin; p < end; p++) {
+            const ptrdiff_t c = p % channels;
+            const ptrdiff_t at = p * positions;
+            OF(scaled)((E *)f->y + at, (const E *)f->x + at, positions, mean[c], rstd[c] * weight[c], bias[c]);
+        }
+    });
+}
+
 static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
     const E *x = f->x;
     const T *weight = f->weight, *bias = f->bias;
@@ -128,16 +238,11 @@ static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
         TP_PARALLEL(channels, s->threads, begin, end, {
             for (ptrdiff_t c = begin; c < end; c++) {
                 moments m = {0, 0, 0};
-                for (ptrdiff_t n = 0; n < s->samples; n++)
-                    OF(plane_variances)(x + (n * channels + c) * positions, positions, &m);
+                OF(channel_variances)(s, x, c, &m);
                 OF(finish)(&m, f->eps, &mean[c], &rstd[c]);
-                const T middle = mean[c];
-                const T scale = rstd[c] * weight[c];
-                const T shift = bias[c];
                 for (ptrdiff_t n = 0; n < s->samples; n++) {
-                    const E *from = x + (n * channels + c) * positions;
-                    E *to = y + (n * channels + c) * positions;
-                    INDEPENDENT for (ptrdiff_t i = 0; i < positions; i++) to[i] = PUT((IN(from[i]) - middle) * scale + shift);
+                    const ptrdiff_t at = (n * channels + c) * positions;
+                    OF(scaled)(y + at, x + at, positions, mean[c], rstd[c] * weight[c], bias[c]);
                 }
             }
         });
@@ -164,20 +269,7 @@ static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
             }
         OF(finish)(&all, f->eps, &mean[c], &rstd[c]);
     }
-    T *scale = (T *)s->workspace, *middle = scale + columns, *shift = middle + columns; /* the moments are no longer needed */
-    for (ptrdiff_t c = 0; c < channels; c++)
-        for (ptrdiff_t j = c * beside; j < (c + 1) * beside; j++) {
-            scale[j] = rstd[c] * weight[c];
-            middle[j] = mean[c];
-            shift[j] = bias[c];
-        }
-    TP_PARALLEL(lines, s->threads, begin, end, {
-        for (ptrdiff_t r = begin; r < end; r++) {
-            const E *from = x + r * columns;
-            E *to = y + r * columns;
-            INDEPENDENT for (ptrdiff_t c = 0; c < columns; c++) to[c] = PUT((IN(from[c]) - middle[c]) * scale[c] + shift[c]);
-        }
-    });
+    OF(rows_by)(s, f); /* the moments are no longer needed */
 }
 
 /* --- backward -------------------------------------------------------------------------------------------- */
@@ -195,6 +287,31 @@ static OF(line) OF(line_of)(const tp_batch_backward *k, ptrdiff_t c, double n, d
     return (OF(line)){(T)a, (T)(-(a * r * r * product + g_rstd * r * r * r) / n), (T)((g_mean - a * sum) / n)};
 }
 
+static void OF(line_run)(E *to, const E *g, const E *x, ptrdiff_t n, T middle, OF(line) l) {
+    HELD(of_g, RUN)
+    HELD(of_x, RUN)
+    for (ptrdiff_t at = 0; at < n; at += RUN) {
+        const ptrdiff_t count = n - at < RUN ? n - at : RUN;
+        const T *p = VIEW(of_g, g + at, count), *q = VIEW(of_x, x + at, count);
+        T *o = ROOM(of_g, to + at);
+        INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) o[i] = l.a * p[i] + (l.b * (q[i] - middle) + l.c);
+        PUT(to + at, of_g, count);
+    }
+}
+
+static void OF(line_columns)(E *to, const E *g, const E *x, ptrdiff_t n, const T *middle, const T *a, const T *b, const T *c) {
+    HELD(of_g, RUN)
+    HELD(of_x, RUN)
+    for (ptrdiff_t at = 0; at < n; at += RUN) {
+        const ptrdiff_t count = n - at < RUN ? n - at : RUN;
+        const T *p = VIEW(of_g, g + at, count), *q = VIEW(of_x, x + at, count);
+        T *o = ROOM(of_g, to + at);
+        INDEPENDENT for (ptrdiff_t i = 0; i < count; i++)
+            o[i] = a[at + i] * p[i] + (b[at + i] * (q[i] - middle[at + i]) + c[at + i]);
+        PUT(to + at, of_g, count);
+    }
+}
+
 static void OF(backward)(const tp_images *s, const tp_batch_backward *k) {
     const E *g = k->g, *x = k->x;
     const T *mean = k->mean;
@@ -207,15 +324,11 @@ static void OF(backward)(const tp_images *s, const tp_batch_backward *k) {
                 const T middle = mean[c];
                 double sum = 0;
                 double product = 0;
-                for (ptrdiff_t n = 0; n < s->samples; n++) {
-                    const ptrdiff_t at = (n * channels + c) * positions;
-                    OF(plane_sums)(g + at, x + at, middle, positions, &sum, &product);
-                }
+                OF(channel_sums)(s, g, x, middle, c, &sum, &product);
                 const OF(line) l = OF(line_of)(k, c, count, sum, product);
                 for (ptrdiff_t n = 0; n < s->samples; n++) {
                     const ptrdiff_t at = (n * channels + c) * positions;
-                    INDEPENDENT for (ptrdiff_t i = at; i < at + positions; i++)
-                        o[i] = PUT(l.a * IN(g[i]) + (l.b * (IN(x[i]) - middle) + l.c));
+                    OF(line_run)(o + at, g + at, x + at, positions, middle, l);
                 }
             }
         });
@@ -253,10 +366,8 @@ static void OF(backward)(const tp_images *s, const tp_batch_backward *k) {
     }
     TP_PARALLEL(lines, s->threads, begin, end, {
         for (ptrdiff_t r = begin; r < end; r++) {
-            const E *p = g + r * columns, *q = x + r * columns;
-            E *to = o + r * columns;
-            INDEPENDENT for (ptrdiff_t c = 0; c < columns; c++)
-                to[c] = PUT(a[c] * IN(p[c]) + (b[c] * (IN(q[c]) - middle[c]) + d[c]));
+            const ptrdiff_t at = r * columns;
+            OF(line_columns)(o + at, g + at, x + at, columns, middle, a, b, d);
         }
     });
 }

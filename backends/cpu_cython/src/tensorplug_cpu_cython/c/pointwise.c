@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "complex_product.h"
 #include "loops.h"
 #include "pointwise_links.h"
 #include "special.h"
@@ -19,14 +20,16 @@
     LONG_BINARY(name##_F32, float, expression32) LONG_BINARY(name##_F64, double, expression64) HALVES(name, 2)
 #define BINARY_SHORT(name, expression32, expression64)                                                 \
     BINARY_LOOP(name##_F32, float, float, expression32)                                                \
-    BINARY_LOOP(name##_F64, double, double, expression64) HALVES(name, 2)
+    BINARY_LOOP(name##_F64, double, double, expression64)                                              \
+    SHORT_F16(name##_F16, 2, name##_F32, expression32) SHORT_BF16(name##_BF16, name##_F32, expression32)
 /* With links for chains: what is not many times a load and a store. */
 #define UNARY_LONG(name, expression32, expression64)                                                   \
     UNARY_FLOAT(name, expression32, expression64) LINKS(name, LINK_OF_ONE, expression32, expression64)
 #define UNARY_SHORT(name, expression32, expression64)                                                  \
     UNARY_LOOP(name##_F32, float, float, expression32)                                                 \
     UNARY_LOOP(name##_F64, double, double, expression64)                                               \
-    HALVES(name, 1) LINKS(name, LINK_OF_ONE, expression32, expression64)
+    SHORT_F16(name##_F16, 1, name##_F32, expression32)                                                 \
+    HALF_LOOP(name##_BF16, 1, BF16, name##_F32, TO_HALF) LINKS(name, LINK_OF_ONE, expression32, expression64)
 #define BINARY_LINKED(name, expression)                                                                \
     BINARY_SHORT(name, expression, expression) LINKS(name, LINK_OF_TWO, expression, expression)        \
     LINKS_TURNED(name, expression)
@@ -90,6 +93,8 @@ BINARY_LOOP(copysign_F16, uint16_t, uint16_t, (x & 0x7fff) | (y & 0x8000))
 BINARY_LOOP(copysign_BF16, uint16_t, uint16_t, (x & 0x7fff) | (y & 0x8000))
 LONG_BINARY(nextafter_F32, float, m_nextafter_F32(x, y))
 LONG_BINARY(nextafter_F64, double, m_nextafter_F64(x, y))
+BINARY_LOOP(nextafter_F16, uint16_t, uint16_t, nextafter_half(x, y, 0x7c00))
+BINARY_LOOP(nextafter_BF16, uint16_t, uint16_t, nextafter_half(x, y, 0x7f80))
 
 /* Exponents that need no logarithm. The square root of C has -0 and -infinity otherwise. */
 #define POWERS(S, T, of_two)                                                                           \
@@ -163,8 +168,13 @@ UNARY_LONG(exp, m_exp_F32(x), m_exp_F64(x))
 UNARY_LONG(exp2, m_exp2_F32(x), m_exp2_F64(x))
 UNARY_LONG(expm1, m_expm1_F32(x), m_expm1_F64(x))
 UNARY_LONG(log, m_log_F32(x), m_log_F64(x))
-UNARY_FLOAT(log2, m_log2_F32(x), m_log2_F64(x))
-UNARY_FLOAT(log10, m_log10_F32(x), m_log10_F64(x))
+/* The last bits of float, for which these need double, no half has. */
+#define LOG_TO_BASE(name, factor)                                                                      \
+    LONG_UNARY(name##_F32, float, m_##name##_F32(x)) LONG_UNARY(name##_F64, double, m_##name##_F64(x)) \
+    LONG_UNARY(name##_coarse, float, m_log_F32(x) * factor)                                            \
+    HALF_LOOP(name##_F16, 1, F16, name##_coarse, TO_HALF) HALF_LOOP(name##_BF16, 1, BF16, name##_coarse, TO_HALF)
+LOG_TO_BASE(log2, 1.44269504f)
+LOG_TO_BASE(log10, 0.434294482f)
 UNARY_LONG(log1p, m_log1p_F32(x), m_log1p_F64(x))
 UNARY_LONG(tanh, m_tanh_F32(x), m_tanh_F64(x))
 UNARY_LONG(sigmoid, m_sigmoid_F32(x), m_sigmoid_F64(x))
@@ -260,6 +270,9 @@ ACTIVATION(SHORT, hardtanh, HARDTANH)
 ACTIVATION(SHORT, hardsigmoid, HARDSIGMOID)
 ACTIVATION(SHORT, hardswish, HARDSWISH)
 ACTIVATION(SHORT, threshold, THRESHOLD)
+#define WHOLE_ACTIVATIONS(S, T)                                                                        \
+    UNARY_LOOP(hardtanh_##S, T, T, HARDTANH(S, T)) UNARY_LOOP(threshold_##S, T, T, THRESHOLD(S, T))
+TP_INTEGERS(WHOLE_ACTIVATIONS)
 SLOPE(SHORT, relu_gradient, RELU_GRADIENT)
 SLOPE(SHORT, sigmoid_backward, SIGMOID_GRADIENT)
 SLOPE(SHORT, tanh_backward, TANH_GRADIENT)
@@ -334,13 +347,21 @@ CLONE_LOOP(uint16_t)
 CLONE_LOOP(uint32_t)
 CLONE_LOOP(uint64_t)
 
+/* A complex number of doubles. */
+typedef struct { uint64_t real, imaginary; } two_words;
+CHOOSE_LOOP(two_words)
+CLONE_LOOP(two_words)
+
+#include "complex_loops.h"
+
 /* From each type to each other. A float out of the range of integers is as undefined here as in C. */
 #define CASTS_TO(R, type)                                                                              \
     UNARY_LOOP(cast_F32_##R, float, type, x) UNARY_LOOP(cast_F64_##R, double, type, x)                 \
     UNARY_LOOP(cast_I64_##R, int64_t, type, x) UNARY_LOOP(cast_I32_##R, int32_t, type, x)              \
     UNARY_LOOP(cast_I16_##R, int16_t, type, x) UNARY_LOOP(cast_I8_##R, int8_t, type, x)                \
     UNARY_LOOP(cast_U8_##R, uint8_t, type, x) UNARY_LOOP(cast_BOOL_##R, uint8_t, type, x)              \
-    UNARY_LOOP(cast_F16_##R##_any, uint16_t, type, wide_F16(x)) UNARY_LOOP(cast_BF16_##R, uint16_t, type, wide_BF16(x))
+    UNARY_LOOP(cast_F16_##R##_any, uint16_t, type, wide_F16(x)) UNARY_LOOP(cast_BF16_##R, uint16_t, type, wide_BF16(x)) \
+    UNARY_LOOP(cast_C64_##R, complex_C64, type, x) UNARY_LOOP(cast_C128_##R, complex_C128, type, x)
 CASTS_TO(F32, float)
 CASTS_TO(F64, double)
 CASTS_TO(I64, int64_t)
@@ -348,9 +369,12 @@ CASTS_TO(I32, int32_t)
 CASTS_TO(I16, int16_t)
 CASTS_TO(I8, int8_t)
 CASTS_TO(U8, uint8_t)
+CASTS_TO(C64, complex_C64)
+CASTS_TO(C128, complex_C128)
 #define TRUTHS(S, T, R) UNARY_LOOP(cast_##S##_BOOL, T, uint8_t, x != 0)
 TRUTHS(F32, float, 0) TRUTHS(F64, double, 0) TRUTHS(I64, int64_t, 0) TRUTHS(I32, int32_t, 0)
-TRUTHS(I16, int16_t, 0) TRUTHS(I8, int8_t, 0) TRUTHS(U8, uint8_t, 0)
+TRUTHS(I16, int16_t, 0) TRUTHS(I8, int8_t, 0) TRUTHS(U8, uint8_t, 0) TRUTHS(C64, complex_C64, 0)
+TRUTHS(C128, complex_C128, 0)
 UNARY_LOOP(cast_F16_BOOL, uint16_t, uint8_t, (x & 0x7fff) != 0)
 UNARY_LOOP(cast_BF16_BOOL, uint16_t, uint8_t, (x & 0x7fff) != 0)
 UNARY_LOOP(cast_F32_F16_any, float, uint16_t, narrow_F16(x))
@@ -394,41 +418,6 @@ static void cast_F64_F16(char *const *args, const ptrdiff_t *s, ptrdiff_t n, con
     }
 }
 
-/* Quotients of complex numbers, in double, by the larger part of the divisor (Smith, "Algorithm 116", 1962). What is divided
-   by zero is infinite or NaN, each part for itself. */
-#define COMPLEX_DIVISION(S, T)                                                                         \
-    static void complex_div_##S(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) { \
-        (void)given;                                                                                   \
-        const T *a = (const T *)args[0], *b = (const T *)args[1];                                      \
-        const ptrdiff_t step_a = s[0] ? 2 : 0, step_b = s[1] ? 2 : 0;                                  \
-        T *o = (T *)args[2];                                                                           \
-        double x[BLOCK / 4], y[BLOCK / 4], re[BLOCK / 4], im[BLOCK / 4];                               \
-        for (ptrdiff_t start = 0; start < n; start += BLOCK / 4) {                                     \
-            const ptrdiff_t count = n - start < BLOCK / 4 ? n - start : BLOCK / 4;                     \
-            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
-                x[i] = a[(start + i) * step_a];                                                        \
-                y[i] = a[(start + i) * step_a + 1];                                                    \
-                re[i] = b[(start + i) * step_b];                                                       \
-                im[i] = b[(start + i) * step_b + 1];                                                   \
-            }                                                                                          \
-            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
-                const int64_t turned = !(fabs(re[i]) >= fabs(im[i])), zero = re[i] == 0 && im[i] == 0; \
-                const double p = turned ? im[i] : re[i], q = turned ? re[i] : im[i];                   \
-                const double u = turned ? y[i] : x[i], v = turned ? x[i] : y[i];                       \
-                const double ratio = q / p, scale = zero ? (double)INFINITY : 1 / (p + q * ratio);     \
-                const double imaginary = (zero ? v : v - u * ratio) * scale;                           \
-                x[i] = (zero ? u : u + v * ratio) * scale;                                             \
-                y[i] = turned ? -imaginary : imaginary;                                                \
-            }                                                                                          \
-            for (ptrdiff_t i = 0; i < count; i++) {                                                    \
-                o[(start + i) * 2] = (T)x[i];                                                          \
-                o[(start + i) * 2 + 1] = (T)y[i];                                                      \
-            }                                                                                          \
-        }                                                                                              \
-    }
-COMPLEX_DIVISION(F32, float)
-COMPLEX_DIVISION(F64, double)
-
 /* --- the table ------------------------------------------------------------------------------------------ */
 
 #define ENTRY(name, S) [TP_##S] = name##_##S
@@ -440,7 +429,8 @@ COMPLEX_DIVISION(F64, double)
     [TP_F32] = name##_uint32_t, [TP_F64] = name##_uint64_t, [TP_I64] = name##_uint64_t,                \
     [TP_I32] = name##_uint32_t, [TP_I16] = name##_uint16_t, [TP_I8] = name##_uint8_t,                  \
     [TP_U8] = name##_uint8_t, [TP_BOOL] = name##_uint8_t, [TP_F16] = name##_uint16_t,                  \
-    [TP_BF16] = name##_uint16_t
+    [TP_BF16] = name##_uint16_t, [TP_C64] = name##_uint64_t, [TP_C128] = name##_two_words
+#define COMPLEX(name) ENTRY(name, C64), ENTRY(name, C128)
 #define B(name, ...) [TP_OP_##name] = {__VA_ARGS__}
 #define cast_F16_F64 cast_F16_F64_any
 #define cast_F16_I64 cast_F16_I64_any
@@ -448,10 +438,13 @@ COMPLEX_DIVISION(F64, double)
 #define cast_F16_I16 cast_F16_I16_any
 #define cast_F16_I8 cast_F16_I8_any
 #define cast_F16_U8 cast_F16_U8_any
+#define cast_F16_C64 cast_F16_C64_any
+#define cast_F16_C128 cast_F16_C128_any
 #define CAST_ROW(S)                                                                                    \
     [TP_##S] = {[TP_F32] = cast_##S##_F32, [TP_F64] = cast_##S##_F64, [TP_I64] = cast_##S##_I64,       \
                 [TP_I32] = cast_##S##_I32, [TP_I16] = cast_##S##_I16, [TP_I8] = cast_##S##_I8,         \
-                [TP_U8] = cast_##S##_U8, [TP_BOOL] = cast_##S##_BOOL CAST_MORE_##S}
+                [TP_U8] = cast_##S##_U8, [TP_BOOL] = cast_##S##_BOOL,      \
+                [TP_C64] = cast_##S##_C64, [TP_C128] = cast_##S##_C128 CAST_MORE_##S}
 #define CAST_MORE_F32 , [TP_F16] = cast_F32_F16, [TP_BF16] = cast_F32_BF16
 #define CAST_MORE_F64 , [TP_F16] = cast_F64_F16, [TP_BF16] = cast_F64_BF16
 #define CAST_MORE_I64 , [TP_BF16] = cast_I64_BF16
@@ -461,14 +454,16 @@ COMPLEX_DIVISION(F64, double)
 #define CAST_MORE_U8 , [TP_BF16] = cast_U8_BF16
 #define CAST_MORE_F16 , [TP_BF16] = cast_F16_BF16
 #define CAST_MORE_BF16 , [TP_F16] = cast_BF16_F16
+#define CAST_MORE_C64
+#define CAST_MORE_C128
 
 const tp_pointwise LEVEL(tp_pointwise_table) = {
     .binary = {
-        B(add, REAL(add)), B(sub, REAL(sub)), B(mul, REAL(mul)), B(true_divide, FLOATING(true_divide)),
+        B(add, REAL(add), COMPLEX(add)), B(sub, REAL(sub), COMPLEX(sub)), B(mul, REAL(mul), COMPLEX(mul)), B(true_divide, FLOATING(true_divide), COMPLEX(true_divide)),
         B(maximum, REAL(maximum), TRUE_BYTES(maximum)), B(minimum, REAL(minimum), TRUE_BYTES(minimum)),
         B(clamp_min, REAL(maximum)), B(clamp_max, REAL(minimum)),
-        B(eq, REAL(eq), TRUE_BYTES(eq)), B(ne, REAL(ne), TRUE_BYTES(ne)), B(lt, REAL(lt)), B(le, REAL(le)),
-        B(gt, REAL(gt)), B(ge, REAL(ge)), B(copysign, FLOATING(copysign)), B(nextafter, ENTRY(nextafter, F32), ENTRY(nextafter, F64)), B(pow, REAL(pow)),
+        B(eq, REAL(eq), TRUE_BYTES(eq), COMPLEX(eq)), B(ne, REAL(ne), TRUE_BYTES(ne), COMPLEX(ne)), B(lt, REAL(lt)), B(le, REAL(le)),
+        B(gt, REAL(gt)), B(ge, REAL(ge)), B(copysign, FLOATING(copysign)), B(nextafter, FLOATING(nextafter)), B(pow, REAL(pow)),
         B(atan2, FLOATING(atan2)), B(fmod, REAL(fmod)), B(remainder, REAL(remainder)),
         B(floor_divide, REAL(floor_divide)), B(gcd, INTEGRAL(gcd)), B(lcm, INTEGRAL(lcm)),
         B(bitwise_and, INTEGRAL(bitwise_and), ENTRY(bitwise_and, BOOL)),
@@ -487,8 +482,8 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(threshold_backward, FLOATING(threshold_backward)), B(mish_backward, FLOATING(mish_backward)),
     },
     .unary = {
-        B(neg, FLOATING(neg), ENTRY(neg, I64), ENTRY(neg, I32), ENTRY(neg, I16), ENTRY(neg, I8), ENTRY(neg, U8)),
-        B(abs, REAL(abs)), B(square, REAL(square)), B(sqrt, FLOATING(sqrt)), B(rsqrt, FLOATING(rsqrt)),
+        B(neg, FLOATING(neg), ENTRY(neg, I64), ENTRY(neg, I32), ENTRY(neg, I16), ENTRY(neg, I8), ENTRY(neg, U8), COMPLEX(neg)),
+        B(abs, REAL(abs)), B(square, REAL(square), COMPLEX(square)), B(sqrt, FLOATING(sqrt)), B(rsqrt, FLOATING(rsqrt)),
         B(exp, FLOATING(exp)), B(exp2, FLOATING(exp2)), B(expm1, FLOATING(expm1)), B(log, FLOATING(log)),
         B(log2, FLOATING(log2)), B(log10, FLOATING(log10)), B(log1p, FLOATING(log1p)),
         B(sin, FLOATING(sin_loop)), B(cos, FLOATING(cos_loop)), B(tan, FLOATING(tan_loop)),
@@ -502,17 +497,17 @@ const tp_pointwise LEVEL(tp_pointwise_table) = {
         B(clone, BY_SIZE(clone)),
         B(leaky_relu, FLOATING(leaky_relu)), B(elu, FLOATING(elu)), B(gelu, FLOATING(gelu)),
         B(gelu_tanh, FLOATING(gelu_tanh)), B(silu, FLOATING(silu)), B(softplus, FLOATING(softplus)),
-        B(log_sigmoid, FLOATING(log_sigmoid)), B(mish, FLOATING(mish)), B(hardtanh, FLOATING(hardtanh)),
+        B(log_sigmoid, FLOATING(log_sigmoid)), B(mish, FLOATING(mish)), B(hardtanh, REAL(hardtanh)),
         B(hardsigmoid, FLOATING(hardsigmoid)), B(hardswish, FLOATING(hardswish)),
-        B(threshold, FLOATING(threshold)),
+        B(threshold, REAL(threshold)),
     },
     .choose = {BY_SIZE(choose)},
-    .complex_div = {complex_div_F32, complex_div_F64},
     .cast = {
         CAST_ROW(F32), CAST_ROW(F64), CAST_ROW(I64), CAST_ROW(I32), CAST_ROW(I16), CAST_ROW(I8),
-        CAST_ROW(U8), CAST_ROW(F16), CAST_ROW(BF16),
+        CAST_ROW(U8), CAST_ROW(F16), CAST_ROW(BF16), CAST_ROW(C64), CAST_ROW(C128),
         [TP_BOOL] = {[TP_F32] = cast_BOOL_F32, [TP_F64] = cast_BOOL_F64, [TP_I64] = cast_BOOL_I64,
-                     [TP_I32] = cast_BOOL_I32, [TP_BF16] = cast_U8_BF16},
+                     [TP_I32] = cast_BOOL_I32, [TP_BF16] = cast_U8_BF16, [TP_C64] = cast_BOOL_C64,
+                     [TP_C128] = cast_BOOL_C128},
     },
 };
 

@@ -35,11 +35,10 @@ enum { TP_UNARY(TP_NUMBER) TP_UNARY_OPS };
 #undef TP_NUMBER
 
 typedef struct {
-    tp_loop binary[TP_BINARY_OPS][TP_TYPES];
-    tp_loop unary[TP_UNARY_OPS][TP_TYPES];
-    tp_loop choose[TP_TYPES];              /* condition, input, other */
-    tp_loop cast[TP_TYPES][TP_TYPES];      /* from, to */
-    tp_loop complex_div[2];                /* of float and double, behind each other or one again and again */
+    tp_loop binary[TP_BINARY_OPS][TP_ELEMENTS];
+    tp_loop unary[TP_UNARY_OPS][TP_ELEMENTS];
+    tp_loop choose[TP_ELEMENTS];            /* condition, input, other */
+    tp_loop cast[TP_ELEMENTS][TP_ELEMENTS]; /* from, to */
 } tp_pointwise;
 
 TP_DECLARE(const tp_pointwise, tp_pointwise_table);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "bessel.h"
+#include "complex_product.h"
 #include "loops.h"
 #include "pointwise_links.h"
 
@@ -50,6 +51,9 @@
 #define HALVES(name, arrays, result)                                                                   \
     HALF_LOOP(name##_F16, arrays, F16, name##_F32, result)                                             \
     HALF_LOOP(name##_BF16, arrays, BF16, name##_F32, result)
+#define SHORT_HALVES(name, arrays, expression)                                                         \
+    SHORT_F16(name##_F16, arrays, name##_F32, expression)                                              \
+    HALF_LOOP(name##_BF16, arrays, BF16, name##_F32, TO_HALF)
 #define FUSED_1(name, expression)                                                                      \
     LONG_UNARY(name##_F32, float, expression(F32, float))                                              \
     LONG_UNARY(name##_F64, double, expression(F64, double))                                            \
@@ -71,15 +75,15 @@
 #define SHORT_1(name, expression)                                                                      \
     UNARY_LOOP(name##_F32, float, float, expression(F32, float))                                       \
     UNARY_LOOP(name##_F64, double, double, expression(F64, double))                                    \
-    HALVES(name, 1, TO_HALF)
+    SHORT_HALVES(name, 1, expression(F32, float))
 #define SHORT_2(name, expression)                                                                      \
     BINARY_LOOP(name##_F32, float, float, expression(F32, float))                                      \
     BINARY_LOOP(name##_F64, double, double, expression(F64, double))                                   \
-    HALVES(name, 2, TO_HALF)
+    SHORT_HALVES(name, 2, expression(F32, float))
 #define SHORT_3(name, expression)                                                                      \
     TERNARY_LOOP(name##_F32, float, expression(F32, float))                                            \
     TERNARY_LOOP(name##_F64, double, expression(F64, double))                                          \
-    HALVES(name, 3, TO_HALF)
+    SHORT_HALVES(name, 3, expression(F32, float))
 
 /* With links for chains. */
 #define LINKED_1(name, expression)                                                                     \
@@ -131,7 +135,7 @@ REPLACED(F64, double)
 /* In double, also of float. */
 #define ERFCX(S, T) (T)m_erfcx_F64((double)x)
 #define LOG_NDTR(S, T) (T)m_log_ndtr_F64((double)x)
-#define NDTRI(S, T) (T)m_ndtri_F64((double)x)
+#define NDTRI(S, T) m_ndtri_##S(x)
 #define ISINF(S, T) (C_##S(fabs)(x) == (T)INFINITY)
 #define ISFINITE(S, T) (C_##S(fabs)(x) < (T)INFINITY)
 /* Rounded once where that is one instruction, also where the product is the same for a whole loop. */
@@ -232,6 +236,14 @@ LINKED_3(addcdiv, ADDCDIV)
 LINKED_3(clamp_tensors, CLAMP_TENSORS)
 FUSED_3(gated_backward, GATED_GRADIENT)
 
+/* Of complex numbers: the real and imaginary part of a number by which is multiplied. */
+#define COMPLEX_SUMS(C, T)                                                                             \
+    BINARY_LOOP(add_scaled_##C, T _Complex, T _Complex, x + COMPLEX_PRODUCT(COMPLEX_NUMBER(T), y))     \
+    TERNARY_LOOP(addcmul_##C, T _Complex, x + COMPLEX_PRODUCT(COMPLEX_PRODUCT(COMPLEX_NUMBER(T), y), z))
+#define COMPLEX_NUMBER(T) __builtin_complex((T)p[0], (T)p[1])
+COMPLEX_SUMS(C64, float)
+COMPLEX_SUMS(C128, double)
+
 /* Of integers. As numbers the bounds are those that double and T have. */
 #define WHOLE_BOUNDS(S, T)                                                                             \
     TERNARY_LOOP(clamp_tensors_##S, T, BELOW(z, ABOVE(y, x)))                                          \
@@ -244,7 +256,9 @@ TP_INTEGERS(WHOLE_BOUNDS)
 #define WHOLE_ENTRY(S, T)                                                                              \
     [TP_FUSED_clamp_tensors][TP_##S] = clamp_tensors_##S,                                              \
     [TP_FUSED_clamp_numbers][TP_##S] = clamp_numbers_##S,
-const tp_fused LEVEL(tp_fused_table) = {.loops = {TP_FUSED(ENTRIES) TP_INTEGERS(WHOLE_ENTRY)}};
+#define COMPLEX_ENTRIES(name) [TP_FUSED_##name][TP_C64] = name##_C64, [TP_FUSED_##name][TP_C128] = name##_C128,
+const tp_fused LEVEL(tp_fused_table) = {
+    .loops = {TP_FUSED(ENTRIES) TP_INTEGERS(WHOLE_ENTRY) COMPLEX_ENTRIES(add_scaled) COMPLEX_ENTRIES(addcmul)}};
 
 const tp_links LEVEL(tp_fused_links) = {{
     LINKED(frac) LINKED(round) LINKED(nan_to_num) LINKED(clamp_numbers) LINKED(softshrink) LINKED(hardshrink)

@@ -23,7 +23,7 @@
 enum { TP_FUSED(TP_NUMBER) TP_FUSED_OPS };
 #undef TP_NUMBER
 
-typedef struct { tp_loop loops[TP_FUSED_OPS][TP_TYPES]; } tp_fused;
+typedef struct { tp_loop loops[TP_FUSED_OPS][TP_ELEMENTS]; } tp_fused;
 
 TP_DECLARE(const tp_fused, tp_fused_table);
 

@@ -371,6 +371,10 @@ LOOPS(max_I64, int64_t, int64_t, int64_t, INT64_MIN, LARGER_OF)
 REDUCTION(max_I64, int64_t, int64_t, int64_t, INT64_MIN, LARGER_OF)
 LOOPS(max_I32, int32_t, int32_t, int32_t, INT32_MIN, LARGER_OF)
 REDUCTION(max_I32, int32_t, int32_t, int32_t, INT32_MIN, LARGER_OF)
+LOOPS(max_I16, int16_t, int16_t, int16_t, INT16_MIN, LARGER_OF)
+REDUCTION(max_I16, int16_t, int16_t, int16_t, INT16_MIN, LARGER_OF)
+LOOPS(max_I8, int8_t, int8_t, int8_t, INT8_MIN, LARGER_OF)
+REDUCTION(max_I8, int8_t, int8_t, int8_t, INT8_MIN, LARGER_OF)
 LOOPS(max_U8, uint8_t, uint8_t, uint8_t, 0, LARGER_OF)
 REDUCTION(max_U8, uint8_t, uint8_t, uint8_t, 0, LARGER_OF)
 EXTREME_ROW(min_F32, float, int32_t, INFINITY, SMALLER_OF)
@@ -385,6 +389,10 @@ LOOPS(min_I64, int64_t, int64_t, int64_t, INT64_MAX, SMALLER_OF)
 REDUCTION(min_I64, int64_t, int64_t, int64_t, INT64_MAX, SMALLER_OF)
 LOOPS(min_I32, int32_t, int32_t, int32_t, INT32_MAX, SMALLER_OF)
 REDUCTION(min_I32, int32_t, int32_t, int32_t, INT32_MAX, SMALLER_OF)
+LOOPS(min_I16, int16_t, int16_t, int16_t, INT16_MAX, SMALLER_OF)
+REDUCTION(min_I16, int16_t, int16_t, int16_t, INT16_MAX, SMALLER_OF)
+LOOPS(min_I8, int8_t, int8_t, int8_t, INT8_MAX, SMALLER_OF)
+REDUCTION(min_I8, int8_t, int8_t, int8_t, INT8_MAX, SMALLER_OF)
 LOOPS(min_U8, uint8_t, uint8_t, uint8_t, UINT8_MAX, SMALLER_OF)
 REDUCTION(min_U8, uint8_t, uint8_t, uint8_t, UINT8_MAX, SMALLER_OF)
 
@@ -440,9 +448,7 @@ HALF_REDUCTION(nansum, BF16, double, 0, SUM_OF, BF16_OR_ZERO)
         *low = least;                                                                                  \
         *high = most;                                                                                  \
     }
-BOTH_ROW(I64, int64_t)
-BOTH_ROW(I32, int32_t)
-BOTH_ROW(U8, uint8_t)
+TP_INTEGERS(BOTH_ROW)
 #define BOTH(S, T)                                                                                     \
     static void both_##S(const void *in, void *lows, void *highs, ptrdiff_t rows, ptrdiff_t n, int threads) { \
         TP_PARALLEL(rows, threads, begin, end, {                                                       \
@@ -452,9 +458,7 @@ BOTH_ROW(U8, uint8_t)
     }
 BOTH(F32, float)
 BOTH(F64, double)
-BOTH(I64, int64_t)
-BOTH(I32, int32_t)
-BOTH(U8, uint8_t)
+TP_INTEGERS(BOTH)
 
 /* Vectors run over the results where a row, or what follows a place, is shorter than a vector; a block of results
    takes elements of the same distances each time. */
@@ -541,10 +545,16 @@ ARG(argmax_F32, float, max_F32, 0, LARGER)
 ARG(argmax_F64, double, max_F64, 0, LARGER)
 ARG(argmax_I64, int64_t, max_I64, 0, LARGER)
 ARG(argmax_I32, int32_t, max_I32, 0, LARGER)
+ARG(argmax_I16, int16_t, max_I16, 0, LARGER)
+ARG(argmax_I8, int8_t, max_I8, 0, LARGER)
+ARG(argmax_U8, uint8_t, max_U8, 0, LARGER)
 ARG(argmin_F32, float, min_F32, 0, SMALLER)
 ARG(argmin_F64, double, min_F64, 0, SMALLER)
 ARG(argmin_I64, int64_t, min_I64, 0, SMALLER)
 ARG(argmin_I32, int32_t, min_I32, 0, SMALLER)
+ARG(argmin_I16, int16_t, min_I16, 0, SMALLER)
+ARG(argmin_I8, int8_t, min_I8, 0, SMALLER)
+ARG(argmin_U8, uint8_t, min_U8, 0, SMALLER)
 
 const tp_reductions LEVEL(tp_reductions_table) = {
     .reduce = {
@@ -553,12 +563,14 @@ const tp_reductions LEVEL(tp_reductions_table) = {
         [TP_FILLED] = {[TP_F32] = filled_F32, [TP_F64] = filled_F64, [TP_I64] = filled_I64, [TP_BOOL] = count_BOOL},
         [TP_NUMBERS] = {[TP_F32] = numbers_F32, [TP_F64] = numbers_F64},
         [TP_PROD] = {[TP_F32] = prod_F32, [TP_F64] = prod_F64, OF_HALVES(prod)},
-        [TP_MAX] = {[TP_F32] = max_F32, [TP_F64] = max_F64, [TP_I64] = max_I64, [TP_I32] = max_I32, [TP_U8] = max_U8, [TP_BOOL] = max_U8, OF_HALVES(max)},
-        [TP_MIN] = {[TP_F32] = min_F32, [TP_F64] = min_F64, [TP_I64] = min_I64, [TP_I32] = min_I32, [TP_U8] = min_U8, [TP_BOOL] = min_U8, OF_HALVES(min)},
+        [TP_MAX] = {[TP_F32] = max_F32, [TP_F64] = max_F64, [TP_I64] = max_I64, [TP_I32] = max_I32, [TP_I16] = max_I16, [TP_I8] = max_I8, [TP_U8] = max_U8, [TP_BOOL] = max_U8, OF_HALVES(max)},
+        [TP_MIN] = {[TP_F32] = min_F32, [TP_F64] = min_F64, [TP_I64] = min_I64, [TP_I32] = min_I32, [TP_I16] = min_I16, [TP_I8] = min_I8, [TP_U8] = min_U8, [TP_BOOL] = min_U8, OF_HALVES(min)},
     },
-    .both = {[TP_F32] = both_F32, [TP_F64] = both_F64, [TP_I64] = both_I64, [TP_I32] = both_I32, [TP_U8] = both_U8},
+    .both = {[TP_F32] = both_F32, [TP_F64] = both_F64, [TP_I64] = both_I64, [TP_I32] = both_I32, [TP_I16] = both_I16, [TP_I8] = both_I8, [TP_U8] = both_U8},
     .arg = {
-        {[TP_F32] = argmax_F32, [TP_F64] = argmax_F64, [TP_I64] = argmax_I64, [TP_I32] = argmax_I32},
-        {[TP_F32] = argmin_F32, [TP_F64] = argmin_F64, [TP_I64] = argmin_I64, [TP_I32] = argmin_I32},
+        {[TP_F32] = argmax_F32, [TP_F64] = argmax_F64, [TP_I64] = argmax_I64, [TP_I32] = argmax_I32, [TP_I16] = argmax_I16,
+         [TP_I8] = argmax_I8, [TP_U8] = argmax_U8, [TP_BOOL] = argmax_U8},
+        {[TP_F32] = argmin_F32, [TP_F64] = argmin_F64, [TP_I64] = argmin_I64, [TP_I32] = argmin_I32, [TP_I16] = argmin_I16,
+         [TP_I8] = argmin_I8, [TP_U8] = argmin_U8, [TP_BOOL] = argmin_U8},
     },
 };

@@ -317,11 +317,48 @@ RANKS(int64_t)
 NARROW(F32, float)
 NARROW(I32, int32_t)
 NARROW(I16, int16_t)
-NARROW(I8, int8_t)
-NARROW(U8, uint8_t)
-NARROW(BOOL, uint8_t)
 NARROW(F16, uint16_t)
 NARROW(BF16, uint16_t)
+
+/* Keys of a byte are counted, and each place is written where its key's begin. */
+#define BYTES(S, T)                                                                                    \
+    SHORT(S, T, int32_t, 0x80000000u)                                                                  \
+    BESIDE_ROWS(S, T, int32_t, 0x80000000u)                                                            \
+    static void counted_##S(const tp_sort *o, ptrdiff_t at) {                                          \
+        const T *x = (const T *)o->x + at;                                                             \
+        int64_t *places = o->places + at;                                                              \
+        const ptrdiff_t n = o->n, after = o->after;                                                    \
+        const uint32_t flip = o->descending ? 255 : 0;                                                 \
+        ptrdiff_t next[256] = {0};                                                                     \
+        ptrdiff_t total = 0;                                                                           \
+        for (ptrdiff_t i = 0; i < n; i++) next[key_##S(x[i * after]) ^ flip]++;                        \
+        for (int key = 0; key < 256; key++) {                                                          \
+            const ptrdiff_t some = next[key];                                                          \
+            next[key] = total;                                                                         \
+            total += some;                                                                             \
+        }                                                                                              \
+        for (ptrdiff_t i = 0; i < n; i++) places[next[key_##S(x[i * after]) ^ flip]++ * after] = i;    \
+        if (!o->values) return;                                                                        \
+        T *values = (T *)o->values + at;                                                               \
+        ptrdiff_t i = 0;                                                                               \
+        for (int key = 0; key < 256; key++) { /* which now say where the next key's begin */    \
+            if (i == next[key]) continue;                                                              \
+            const T value = x[places[i * after] * after];                                              \
+            for (; i < next[key]; i++) values[i * after] = value;                                      \
+        }                                                                                              \
+    }                                                                                                  \
+    static int sort_##S(const tp_sort *o, int threads) {                                               \
+        ALL_SHORT(S)                                                                                   \
+        TP_PARALLEL(o->before * o->after, threads, begin, end, {                                       \
+            for (ptrdiff_t row = begin; row < end; row++)                                              \
+                counted_##S(o, row / o->after * o->n * o->after + row % o->after);                     \
+        });                                                                                            \
+        return 1;                                                                                      \
+    }                                                                                                  \
+    TOP(S, T, uint32_t, uint64_t, ALL_SHORT, SORTED_WORDS)
+BYTES(I8, int8_t)
+BYTES(U8, uint8_t)
+BYTES(BOOL, uint8_t)
 
 /* Keys of 64 bits: the places are carried along. */
 #define WIDE(S, T)                                                                                     \

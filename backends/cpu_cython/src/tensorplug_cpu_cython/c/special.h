@@ -1,6 +1,6 @@
 /* The logarithm of the gamma function, the inverse of the error function and others, made like those of vmath.h.
 
-   Errors in units in the last place: sinc, erfinv and ndtri 3; lgamma 1, of double 5, save near its
+   Errors in units in the last place: sinc and ndtri 3; erfinv 2; lgamma 1, of double 5, save near its
    zeros at negative arguments, where the absolute error is below 2^-30, or 2^-50 of double. */
 #ifndef TENSORPLUG_SPECIAL_H
 #define TENSORPLUG_SPECIAL_H
@@ -12,51 +12,52 @@
 
 /* erfinv(a) / a as two polynomials, by w = -log((1 - a) (1 + a)) (M. Giles, "Approximating the erfinv function", 2010),
    of relative error 2^-25. */
-#define ERFINV_START(S, T)                                                                             \
-    INLINE T erfinv_start_##S(T a, T w) {                                                              \
-        T z = w - (T)2.5;                                                                              \
-        T near = (T)-8.79044038e-09;                                                                   \
-        near = near * z + (T)2.32327366e-08;                                                           \
-        near = near * z + (T)4.66162192e-07;                                                           \
-        near = near * z + (T)-3.46270326e-06;                                                          \
-        near = near * z + (T)-4.96330995e-06;                                                          \
-        near = near * z + (T)0.000218344416;                                                           \
-        near = near * z + (T)-0.0012527419;                                                            \
-        near = near * z + (T)-0.00417738687;                                                           \
-        near = near * z + (T)0.24664028;                                                               \
-        near = near * z + (T)1.50140941;                                                               \
-        z = C_##S(sqrt)(w) - (T)4;                                                                     \
-        T far = (T)-3.97978113e-07;                                                                    \
-        far = far * z + (T)1.59989725e-06;                                                             \
-        far = far * z + (T)1.53841677e-06;                                                             \
-        far = far * z + (T)-1.56308106e-05;                                                            \
-        far = far * z + (T)2.52164955e-05;                                                             \
-        far = far * z + (T)-2.07976536e-05;                                                            \
-        far = far * z + (T)4.49163454e-05;                                                             \
-        far = far * z + (T)-0.000128595988;                                                            \
-        far = far * z + (T)0.000328519702;                                                             \
-        far = far * z + (T)-0.000864489179;                                                            \
-        far = far * z + (T)0.00125797233;                                                              \
-        far = far * z + (T)1.00949264;                                                                 \
-        far = far * z + (T)3.83978391;                                                                 \
-        return a * (w < (T)5 ? near : far);                                                            \
-    }
-ERFINV_START(F32, float)
-ERFINV_START(F64, double)
+INLINE double erfinv_start_F64(double a, double w) {
+    double z = w - 2.5;
+    double near = -8.79044038e-09;
+    near = near * z + 2.32327366e-08;
+    near = near * z + 4.66162192e-07;
+    near = near * z + -3.46270326e-06;
+    near = near * z + -4.96330995e-06;
+    near = near * z + 0.000218344416;
+    near = near * z + -0.0012527419;
+    near = near * z + -0.00417738687;
+    near = near * z + 0.24664028;
+    near = near * z + 1.50140941;
+    z = sqrt(w) - 4.0;
+    double far = -3.97978113e-07;
+    far = far * z + 1.59989725e-06;
+    far = far * z + 1.53841677e-06;
+    far = far * z + -1.56308106e-05;
+    far = far * z + 2.52164955e-05;
+    far = far * z + -2.07976536e-05;
+    far = far * z + 4.49163454e-05;
+    far = far * z + -0.000128595988;
+    far = far * z + 0.000328519702;
+    far = far * z + -0.000864489179;
+    far = far * z + 0.00125797233;
+    far = far * z + 1.00949264;
+    far = far * z + 3.83978391;
+    return a * (w < 5.0 ? near : far);
+}
 
-/* Near zero a third one, by w itself: what is lost in shifting it would count there. */
+/* What rounds to float's bits, in double so that what is lost on the way does not count; near zero by a third
+   polynomial of w itself. */
+INLINE double erfinv_for_float(double a, double w) {
+    double q = -3.42032831e-06;
+    q = q * w + 5.82509565e-05;
+    q = q * w + -0.000140516466;
+    q = q * w + -0.00232829549;
+    q = q * w + 0.0115476381;
+    q = q * w + 0.232013807;
+    return w < 1.75 ? a * (w * q + (0.886226952 - 2.66232002e-08)) : erfinv_start_F64(a, w);
+}
+
 INLINE float m_erfinv_F32(float x) {
-    float a = fabsf(x), w = -m_log_F32((1.0f - a) * (1.0f + a));
-    float q = -3.42032831e-06f;
-    q = q * w + 5.82509565e-05f;
-    q = q * w + -0.000140516466f;
-    q = q * w + -0.00232829549f;
-    q = q * w + 0.0115476381f;
-    q = q * w + 0.232013807f;
-    float near = 0.886226952f * a + a * (w * q + -2.66232002e-08f);
-    float y = w < 1.75f ? near : erfinv_start_F32(a, w);
-    y = a == 1.0f ? INFINITY : y;
-    return x != x ? x : copysignf(y, x);
+    double a = fabsf(x), y = erfinv_for_float(a, -log_of_float((1.0 - a) * (1.0 + a)));
+    y = a == 1.0 ? (double)INFINITY : y;
+    y = a > 1.0 ? (double)NAN : y;
+    return x != x ? x : copysignf((float)y, x);
 }
 
 /* One step of Halley's, whose error is the third power of the start's; near 1 by exp(y^2) erfc(y), since 1 - a is exact. */
@@ -72,12 +73,8 @@ INLINE double m_erfinv_F64(double x) {
     return x != x ? x : copysign(y, x);
 }
 
-/* The argument at which the normal distribution's area is p: erfinv by the complement, which keeps small areas' bits.
-   Its start is a third polynomial further out, by Chebyshev's points and of relative error 2^-27. */
-INLINE double m_ndtri_F64(double p) {
-    double c = 2.0 * (p < 0.5 ? p : 1.0 - p), a = 1.0 - c;
-    int tiny = c < 0x1p-900;
-    double w = (tiny ? 0x1.1542457337d43p+6 : 0.0) - log_of_float((tiny ? c * 0x1p100 : c) * (2.0 - c));
+/* The inverse of erf further out, where its argument is close to 1, by Chebyshev's points and of relative error 2^-27. */
+INLINE double outer_erfinv(double w) {
     double root = sqrt(w), u = 1.0 / root;
     double far = -0x1.02bd27fa9378fp+12;
     far = far * u + 0x1.fb3b8195c325cp+11;
@@ -88,7 +85,22 @@ INLINE double m_ndtri_F64(double p) {
     far = far * u + -0x1.a4a8413ed5bcbp+0;
     far = far * u + -0x1.894050575689ap-7;
     far = far * u + 0x1.0003f840fec97p+0;
-    double y = w < 35.0 ? erfinv_start_F64(a, w) : far * root;
+    return far * root;
+}
+
+/* The argument at which the normal distribution's area is p: erfinv by the complement, which keeps small areas' bits. */
+INLINE float m_ndtri_F32(float p) {
+    double c = 2.0 * (p < 0.5f ? (double)p : 1.0 - p), a = 1.0 - c, w = -log_of_float(c * (2.0 - c));
+    double y = (w < 35.0 ? erfinv_for_float(a, w) : outer_erfinv(w)) * 0x1.6a09e667f3bcdp+0; /* sqrt(2) */
+    y = c == 0.0 ? (double)INFINITY : y;
+    y = p < 0.5f ? -y : y;
+    return p >= 0.0f && p <= 1.0f ? (float)y : NAN;
+}
+INLINE double m_ndtri_F64(double p) {
+    double c = 2.0 * (p < 0.5 ? p : 1.0 - p), a = 1.0 - c;
+    int tiny = c < 0x1p-900;
+    double w = (tiny ? 0x1.1542457337d43p+6 : 0.0) - log_of_float((tiny ? c * 0x1p100 : c) * (2.0 - c));
+    double y = w < 35.0 ? erfinv_start_F64(a, w) : outer_erfinv(w);
     double grown = m_exp_F64(0.5 * y * y); /* its square, the exponential of y^2, might overflow */
     double gap = a < 0.53 ? (near_erf_F64(y) - a) * grown * grown
                           : c * grown * grown - far_erfcx_F64(y < 0.5 ? 0.5 : y > 28.0 ? 28.0 : y);
@@ -249,5 +261,13 @@ SINC_OF(F64, double)
     }
 NEXTAFTER(F32, float, bits32)
 NEXTAFTER(F64, double, bits64)
+/* Of both sorts of half precision, which differ in the bits of infinity. */
+INLINE uint16_t nextafter_half(uint16_t x, uint16_t y, int infinity) {
+    const int a = x & 0x7fff, b = y & 0x7fff, from = x & 0x8000 ? -a : a, to = y & 0x8000 ? -b : b;
+    const int moved = from + (from < to ? 1 : -1);
+    const int bits = moved < 0 ? 0x8000 - moved : moved ? moved : x & 0x8000;
+    const int next = from == to ? y : bits;
+    return (uint16_t)(a > infinity ? x : b > infinity ? y : next);
+}
 
 #endif

@@ -1,4 +1,5 @@
-/* The dtypes that the kernels know. Half precision is computed in float, block by block. */
+/* The dtypes that the kernels know, complex numbers last: these pointwise ops alone have loops for. Half precision is
+   computed in float, block by block. */
 #ifndef TENSORPLUG_TYPES_H
 #define TENSORPLUG_TYPES_H
 
@@ -9,7 +10,8 @@
 #include <immintrin.h>
 #endif
 
-enum tp_type { TP_F32, TP_F64, TP_I64, TP_I32, TP_I16, TP_I8, TP_U8, TP_BOOL, TP_F16, TP_BF16, TP_TYPES };
+enum tp_type { TP_F32, TP_F64, TP_I64, TP_I32, TP_I16, TP_I8, TP_U8, TP_BOOL, TP_F16, TP_BF16, TP_TYPES,
+               TP_C64 = TP_TYPES, TP_C128, TP_ELEMENTS };
 
 #define TP_INTEGERS(X) X(I64, int64_t) X(I32, int32_t) X(I16, int16_t) X(I8, int8_t) X(U8, uint8_t)
 #define TP_FLOATS(X) X(F32, float) X(F64, double)
@@ -23,8 +25,8 @@ static inline float wide_BF16(uint16_t h) {
 }
 static inline uint16_t narrow_BF16(float x) {
     union { float f; uint32_t u; } b = {.f = x};
-    uint32_t rounded = (b.u + 0x7fff + (b.u >> 16 & 1)) >> 16;
-    return (uint16_t)(x != x ? (b.u >> 16 | 0x40) : rounded);
+    uint32_t rounded = b.u + 0x7fff + (b.u >> 16 & 1);
+    return (uint16_t)((x != x ? b.u | 0x400000 : rounded) >> 16);
 }
 
 #if defined(__F16C__) || defined(__aarch64__)
@@ -61,6 +63,10 @@ static inline void narrow_run_BF16(uint16_t *to, const float *from, ptrdiff_t n)
 }
 static inline void widen_F16(float *to, const uint16_t *from, ptrdiff_t n) {
     ptrdiff_t i = 0;
+#ifdef __AVX512F__
+    for (; i + 16 <= n; i += 16)
+        _mm512_storeu_ps(to + i, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(from + i))));
+#endif
 #ifdef __F16C__
     for (; i + 8 <= n; i += 8)
         _mm256_storeu_ps(to + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from + i))));
@@ -69,6 +75,11 @@ static inline void widen_F16(float *to, const uint16_t *from, ptrdiff_t n) {
 }
 static inline void narrow_run_F16(uint16_t *to, const float *from, ptrdiff_t n) {
     ptrdiff_t i = 0;
+#ifdef __AVX512F__
+    for (; i + 16 <= n; i += 16)
+        _mm256_storeu_si256((__m256i *)(to + i),
+                            _mm512_cvtps_ph(_mm512_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
 #ifdef __F16C__
     for (; i + 8 <= n; i += 8)
         _mm_storeu_si128((__m128i *)(to + i),

@@ -3,7 +3,7 @@
    Reductions of the argument follow Cody and Waite, "Software Manual for the Elementary Functions" (1980);
    the polynomials are minimax fits (Lawson's algorithm) of relative error below 2^-27 (float) and
    2^-55 (double). Errors in units in the last place, measured against the double or 80-bit result:
-   at most 1.5 for exp, log, sin, cos, tanh, sqrt-like ones, 2 for log1p, expm1, tan and erf, 4 for what
+   at most 1.5 for exp, log, log1p, sin, cos, tanh, sqrt-like ones, 2 for expm1, tan and erf, 4 for what
    is made of them. Subnormal results and arguments, infinities, NaN and signed zeros are as in C. */
 #ifndef TENSORPLUG_VMATH_H
 #define TENSORPLUG_VMATH_H
@@ -192,16 +192,28 @@ INLINE double m_log_F64(double x) {
     return log_at_ends_F64(x, y + n * 0x1.62e42fee00000p-1);
 }
 
-#define LOG1P(S, T)                                                                                    \
-    INLINE T m_log1p_##S(T x) {                                                                          \
-        T u = (T)1 + x;                                                                                \
-        T y = m_log_##S(u) - ((u - (T)1) - x) / u;                                                       \
-        y = u == (T)1 ? x : y;                                                                         \
-        y = x == (T)INFINITY ? x : y;                                                                  \
-        return x == (T)-1 ? -(T)INFINITY : y;                                                          \
-    }
-LOG1P(F32, float)
-LOG1P(F64, double)
+/* What rounding lost of 1 + x joins the remainder. */
+INLINE float m_log1p_F32(float x) {
+    float u = 1.0f + x, n, f = log_remainder_F32(u, &n);
+    float lost = x < 1.0f ? x - (u - 1.0f) : 1.0f - (u - x);
+    lost *= power_of_two_F32((uint32_t)(-(int32_t)n) << 23);
+    f = x > 1e9f ? f : f + lost;
+    float s = f * f;
+    float y = log1p_rest_F32(f) * s * f + n * -2.12194440e-4f;
+    y = log_at_ends_F32(u, f + (y - 0.5f * s) + n * 0.693359375f);
+    return x == 0.0f ? x : y;
+}
+
+INLINE double m_log1p_F64(double x) {
+    double u = 1.0 + x, n, f = log_remainder_F64(u, &n);
+    double lost = x < 1.0 ? x - (u - 1.0) : 1.0 - (u - x);
+    lost *= power_of_two_F64(whole_F64(WHOLE - n));
+    f = x > 1e18 ? f : f + lost;
+    double s = f / (2.0 + f);
+    double y = f - (s * (f - log_rest_F64(s * s)) - n * 0x1.a39ef35793c76p-33);
+    y = log_at_ends_F64(u, y + n * 0x1.62e42fee00000p-1);
+    return x == 0.0 ? x : y;
+}
 
 /* 1 - 2 / (exp(2 |x|) + 1), which is 1 from 10 on; near zero, where that cancels, a polynomial. */
 INLINE float m_tanh_F32(float x) {
@@ -218,11 +230,16 @@ INLINE float m_tanh_F32(float x) {
     return copysignf(a < 0.625f ? a + a * (z * q) : y, x);
 }
 
+/* Near zero x + x z r(z) of z = x^2, r a quotient of polynomials of relative error 2^-55; else as in float. */
 INLINE double m_tanh_F64(double x) {
-    double a = fabs(x);
-    double m = m_expm1_F64(-2.0 * (a > 30.0 ? 30.0 : a));
-    double y = copysign(-m / (2.0 + m), x);
-    return x != x ? x : y;
+    double a = fabs(x), z = x * x;
+    double p = -0x1.edc3f919776aep-1 * z + -0x1.8d0395f350e18p+6;
+    p = (p * z + -0x1.937ec8a642fe3p+10) * z * a;
+    double q = ((z + 0x1.c319339519c12p+6) * z + 0x1.175134d8f7c4fp+11) * z + 0x1.2e9f167cb23ebp+12;
+    double shifted, r = exp_remainder_F64(a > 22.0 ? 44.0 : 2.0 * a, &shifted);
+    double s = power_of_two_F64(whole_F64(shifted)), above = 1.0 + (s + s * reduced_expm1_F64(r));
+    double y = (a < 0.625 ? a : 1.0) + (a < 0.625 ? p : -2.0) / (a < 0.625 ? q : above);
+    return x != x ? x : copysign(y, x);
 }
 
 /* s / (s + s exp(-x)) of s = 2^-24, with which exp(105) is a number: neither end takes a second factor. */

@@ -9,7 +9,7 @@ import numpy as np
 from tensorplug.plugin import KernelTable
 
 from .. import pointwise
-from .._dtypes import FLOATS
+from .._dtypes import FLOATS, WHOLE, are_exact
 from ..pointwise_fused import Fused
 from ..pointwise_regions import with_loop
 
@@ -37,6 +37,8 @@ def build(table: KernelTable) -> None:
         table.add(name, pointwise.Unary(_LOOPS.get(name, name)).call, dtypes=FLOATS, out=True)
     for name in _WITH_NUMBERS:
         table.add(name, _with_numbers(name), dtypes=FLOATS, out=True)
+    for name, otherwise in (("hardtanh", np.clip), ("threshold", _above)):
+        table.add(name, _with_whole_numbers(name, otherwise), dtypes=WHOLE)
     forms = {"none": pointwise.Unary("gelu"), "tanh": pointwise.Unary("gelu_tanh")}
     gelu = with_loop(
         lambda input, approximate: forms[approximate].call(input),
@@ -122,6 +124,20 @@ def _with_numbers(name: str) -> Any:
     return with_loop(
         kernel, lambda input, *numbers: (pointwise.Unary(name, None, numbers), (input,), ())
     )
+
+
+def _with_whole_numbers(name: str, otherwise: Any) -> Any:
+    """Return a kernel of integers; numbers that double hasn't are for a function of NumPy's."""
+    kernel = _with_numbers(name)
+
+    def run(input: Any, *numbers: int) -> Any:
+        return (kernel if are_exact(*numbers) else otherwise)(input, *numbers)
+
+    return run
+
+
+def _above(input: Any, threshold: int, value: int) -> Any:
+    return np.where(input > threshold, input, input.dtype.type(value))
 
 
 def _slope_with_numbers(name: str) -> Any:

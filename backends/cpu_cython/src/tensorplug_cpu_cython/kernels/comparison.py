@@ -9,14 +9,14 @@ import numpy as np
 from tensorplug.plugin import KernelTable
 
 from .. import pointwise
-from .._dtypes import NUMBERED
+from .._dtypes import ELEMENTS
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     compare = pointwise.Binary("eq", np.equal).call
 
-    @table.kernel(dtypes=NUMBERED)
+    @table.kernel(dtypes=ELEMENTS)
     def equal(input: Any, other: Any) -> bool:
         if input.dtype != other.dtype:
             return bool((input == other).all())

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from tensorplug.plugin import KernelTable
 
-from .. import pointwise, strided
-from .._dtypes import COMPLEX, SINGLE_AND_DOUBLE
+from .. import strided
+from .._dtypes import SINGLE_AND_DOUBLE
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     table.add("complex", strided.complex_of, dtypes=SINGLE_AND_DOUBLE)
-    table.add("div", pointwise.complex_divide, dtypes=COMPLEX, out=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorplug.plugin import DType, KernelTable, dtype_named
 
-from .. import convolution_depthwise
+from .. import convolution_depthwise, pointwise
+from .._dtypes import WHOLE
 from ..below import below
 from ..halves import HALVES, in_single
 from ..library import onednn
@@ -31,6 +34,7 @@ def build(table: KernelTable) -> None:
                 table.add(name, getattr(onednn, name), dtypes=[half])
     for name, kernel in kernels.items():
         table.add(name, kernel, dtypes=single)
+        table.add(name, _of_integers(name), dtypes=WHOLE)
         for half in HALVES:
             if half not in own:
                 table.add(name, in_single(kernel), dtypes=[half])
@@ -45,3 +49,32 @@ def _by_channel(name: str) -> Any:
         return lower(*arguments) if found is None else found
 
     return convolve
+
+
+_LONG = np.dtype(np.int64)
+_EXACT = ((2**24, np.dtype(np.float32)), (2**53, np.dtype(np.float64)))
+
+
+def _of_integers(name: str) -> Any:
+    """Return a kernel that computes in floats that have all of the sums exactly: no BLAS takes integers."""
+    lower = below(name)
+
+    def convolve(first: Any, second: Any, *rest: Any) -> Any:
+        arrays = [first, second, *[one for one in rest if isinstance(one, np.ndarray)]]  # a bias
+        if not all([array.size for array in arrays]):
+            return lower(first, second, *rest)
+        most = [_largest(array) for array in arrays]
+        sums = most[0] * most[1] * min(first.size, second.size) + sum(most[2:])
+        for limit, dtype in _EXACT:
+            if sums < limit:
+                wide = [pointwise.cast(array, dtype) for array in arrays]
+                found = lower(*wide, *rest[len(arrays) - 2 :])
+                return pointwise.cast(pointwise.cast(found, _LONG), first.dtype)
+        return lower(first, second, *rest)
+
+    return convolve
+
+
+def _largest(array: Any) -> int:
+    """Return the largest magnitude there is."""
+    return max(-int(array.min()), int(array.max()))

@@ -8,8 +8,8 @@ import numpy as np
 
 from tensorplug.plugin import ALL_DTYPES, KernelTable, Shape, dtype_named
 
-from .. import indexing, indexing_gather
-from .._dtypes import NUMBERED
+from .. import indexing, indexing_gather, pointwise
+from .._dtypes import NATIVES, NUMBERED
 from ..below import below
 
 _WAYS = {
@@ -18,6 +18,8 @@ _WAYS = {
     "amax": indexing_gather.MAXIMUM,
     "amin": indexing_gather.MINIMUM,
 }
+_SINGLE = np.dtype(np.float32)
+_HALVES = tuple([NATIVES[dtype] for dtype in NUMBERED if dtype.name in ("float16", "bfloat16")])
 SUMMED = tuple([dtype for dtype in NUMBERED if dtype is not dtype_named("bool")])
 
 
@@ -39,6 +41,7 @@ def build(table: KernelTable) -> None:
 
 def _build_gather(table: KernelTable) -> None:
     shared = {op: below(op) for op in ("scatter", "scatter_add", "scatter_reduce")}
+    quotient = pointwise.Binary("floor_divide").call
     table.add("gather", indexing_gather.gather_kernel(below("gather")), dtypes=ALL_DTYPES)
 
     def scatter(
@@ -68,8 +71,11 @@ def _build_gather(table: KernelTable) -> None:
         if out is not None and not include_self:
             return fallback(input, dim, index, src, out)
         if reduce == "mean":
-            if out is not None or not input.ndim or input.dtype.char not in "fd":
+            if out is not None or not input.ndim:
                 return fallback(input, dim, index, src, out)
+            if input.dtype in _HALVES:
+                wide = (pointwise.cast(input, _SINGLE), dim, index, pointwise.cast(src, _SINGLE))
+                return pointwise.cast(mean(*wide, include_self), input.dtype)
             return mean(input, dim, index, src, include_self)
         if not include_self:
             input = neutral(input, dim, index, reduce)
@@ -81,13 +87,17 @@ def _build_gather(table: KernelTable) -> None:
         return indexing_gather.scatter(input, dim, index, number, shared["scatter"], None)
 
     def mean(input: Any, dim: int, index: Any, src: Any, include_self: bool) -> Any:
-        count = np.full(input.shape, include_self, input.dtype)
+        is_whole = input.dtype.kind in "iu"
+        count = np.full(input.shape, include_self, np.int64 if is_whole else input.dtype)
         if not include_self:
             input = neutral(input, dim, index, "sum")
-        add, one, plain = indexing_gather.ADD, np.ones((), input.dtype), shared["scatter_add"]
+        add, one, plain = indexing_gather.ADD, np.ones((), count.dtype), shared["scatter_add"]
         total = indexing_gather.combine(input, dim, index, src, add, plain, None)
         count = indexing_gather.combine(count, dim, index, one, add, plain, None)
-        return np.divide(total, np.maximum(count, 1, out=count), out=total)
+        np.maximum(count, 1, out=count)
+        if is_whole:
+            return pointwise.cast(quotient(pointwise.cast(total, count.dtype), count), input.dtype)
+        return np.divide(total, count, out=total)
 
     table.add("scatter", scatter, dtypes=ALL_DTYPES, out=True)
     table.add("scatter_add", scatter_add, dtypes=SUMMED, out=True)

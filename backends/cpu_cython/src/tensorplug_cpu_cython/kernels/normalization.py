@@ -107,8 +107,7 @@ def _nothing(array: Any) -> Any:
 
 
 # --- batches ---------------------------------------------------------------------------------------
-# The compiled ones take numbers of the images' dtype; float32 ones of half-precision images have the
-# images converted.
+# The compiled ones take numbers of the images' dtype, and of half-precision images those in float32.
 
 
 def native_batch_norm(input: Any, weight: Any, bias: Any, eps: float) -> tuple[Any, Any, Any]:
@@ -135,6 +134,9 @@ def batch_norm_inference(
     input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float
 ) -> Any:
     """Return images standardised by given statistics."""
+    if input.dtype.itemsize == 2:
+        statistics = (running_mean, running_var)
+        return normalization_batch.half_by_statistics(input, *statistics, weight, bias, eps)
     numbers: Sequence[Any] = [running_mean, running_var]
     if weight is not None and bias is not None:
         numbers = [*numbers, weight, bias]

@@ -9,7 +9,7 @@ import numpy as np
 from tensorplug.plugin import KernelTable, dtype_named
 
 from .. import pointwise, sorting_search
-from .._dtypes import FLOATS, NUMBERED, SINGLE_AND_DOUBLE
+from .._dtypes import ELEMENTS, FLOATS, SINGLE_AND_DOUBLE
 from . import activation
 
 # What the loops of clone serve has a function of its own.
@@ -28,7 +28,7 @@ def build(table: KernelTable) -> None:
             if name in _OTHERS:
                 continue
             kernel: Any = kernel_class(name, getattr(np, name, None))
-            dtypes = [NUMBERED[number] for number in pointwise.types_of(sort, name)]
+            dtypes = [ELEMENTS[number] for number in pointwise.types_of(sort, name)]
             if name in _DIVISIONS:
                 whole = [dtype for dtype in dtypes if dtype not in FLOATS]
                 divide = pointwise.Division(name, getattr(np, name))

@@ -9,9 +9,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tensorplug.plugin import KernelTable, dtype_named
+from tensorplug.plugin import KernelTable
 
-from .._dtypes import FLOATS, NATIVES, NUMBERED, SINGLE_AND_DOUBLE
+from .._dtypes import COMPLEX, FLOATS, NATIVES, SINGLE_AND_DOUBLE, WHOLE, are_exact
 from ..pointwise import Unary
 from ..pointwise_fused import Fused
 from ..pointwise_regions import with_loop
@@ -19,8 +19,6 @@ from ..pointwise_regions import with_loop
 _finfo: Any = ml_dtypes.finfo
 _LARGEST = {NATIVES[dtype]: float(_finfo(NATIVES[dtype]).max) for dtype in FLOATS}
 
-_WHOLE = [dtype for dtype in NUMBERED if dtype not in FLOATS and dtype is not dtype_named("bool")]
-_EXACT = 2**53
 _ENDLESS = (-np.inf, np.inf)
 
 
@@ -64,6 +62,17 @@ def build(table: KernelTable) -> None:
     def addcmul(input: Any, tensor1: Any, tensor2: Any, value: float, out: Any = None) -> Any:
         return product((input, _like(input, tensor1), _like(input, tensor2)), (value,), out)
 
+    @table.kernel("add_scaled", dtypes=COMPLEX, out=True)
+    def add_scaled_complex(input: Any, other: Any, alpha: complex, out: Any = None) -> Any:
+        return scaled((input, other), (alpha.real, alpha.imag), out)
+
+    @table.kernel("addcmul", dtypes=COMPLEX, out=True)
+    def addcmul_complex(
+        input: Any, tensor1: Any, tensor2: Any, value: complex, out: Any = None
+    ) -> Any:
+        arrays = (input, _like(input, tensor1), _like(input, tensor2))
+        return product(arrays, (value.real, value.imag), out)
+
     @table.kernel("addcdiv", dtypes=FLOATS, out=True)
     def addcdiv(input: Any, tensor1: Any, tensor2: Any, value: float, out: Any = None) -> Any:
         return quotient((input, _like(input, tensor1), _like(input, tensor2)), (value,), out)
@@ -74,9 +83,9 @@ def build(table: KernelTable) -> None:
             return within((input,), (min, max), out)
         return between((input, _like(input, min), _like(input, max)), (), out)
 
-    @table.kernel("clamp", dtypes=_WHOLE, out=True)
+    @table.kernel("clamp", dtypes=WHOLE, out=True)
     def clamp_whole(input: Any, min: int, max: int, out: Any = None) -> Any:
-        if _are_exact(min, max):
+        if are_exact(min, max):
             return within((input,), (min, max), out)
         return between((input, _like(input, min), _like(input, max)), (), out)
 
@@ -129,7 +138,7 @@ def build(table: KernelTable) -> None:
     )
     with_loop(addcmul, _of_three("addcmul"))
     with_loop(addcdiv, _of_three("addcdiv"))
-    bounded: Any = ((clamp, _are_numbers), (clamp_whole, _are_exact))
+    bounded: Any = ((clamp, _are_numbers), (clamp_whole, are_exact))
     for kernel, fit in bounded:
         with_loop(
             kernel,
@@ -200,16 +209,6 @@ def _are_numbers(min: Any, max: Any) -> bool:
 
 
 _NUMBERS = frozenset({float, int, bool})
-
-
-def _are_exact(min: Any, max: Any) -> bool:
-    """Return whether both bounds are whole numbers that double has, which the loops take."""
-    return (
-        min.__class__ is int
-        and max.__class__ is int
-        and -_EXACT <= min <= _EXACT
-        and -_EXACT <= max <= _EXACT
-    )
 
 
 def _like(input: Any, value: Any) -> Any:
