@@ -719,3 +719,24 @@ def _(t):
 
 V["inner of a number"] = lambda t: t.inner(t.ones(2, 2), t.tensor(2))
 V["inner of a complex number"] = lambda t: t.inner(t.tensor(2j), t.ones(2))
+
+
+@d("masked prod of a number is no alias")
+def _(t):
+    x = t.tensor(2.0)
+    t.masked.prod(x, -1).fill_(5)
+    return x, t.masked.prod(x, 0, keepdim=True)
+
+
+for kind in ("int8", "uint8", "int32"):
+    V[f"unravel_index {kind}"] = lambda t, kind=kind: t.unravel_index(
+        t.tensor([3, 127], dtype=getattr(t, kind)), (7, 60)
+    )
+for around in ((1, 2), (-1, 2), (0, 1, 2, -1)):
+    V[f"constant_pad_nd complex {around}"] = lambda t, around=around: t.constant_pad_nd(
+        t.ones(2, 3, dtype=t.complex64) * 3, around, 1 + 2j
+    )
+V["view_copy of a transposed matrix"] = lambda t: t.view_copy(
+    t.arange(6.0).reshape(2, 3).t(), (2, 3)
+)
+V["view_copy of an expanded row"] = lambda t: t.view_copy(t.arange(3.0).expand(2, 3), (6,))
