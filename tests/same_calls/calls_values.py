@@ -740,3 +740,11 @@ V["view_copy of a transposed matrix"] = lambda t: t.view_copy(
     t.arange(6.0).reshape(2, 3).t(), (2, 3)
 )
 V["view_copy of an expanded row"] = lambda t: t.view_copy(t.arange(3.0).expand(2, 3), (6,))
+for kind in ("int8", "uint8", "int16", "int32", "int64"):
+    V[f"arange to a fraction {kind}"] = lambda t, kind=kind: [
+        t.arange(*bounds, dtype=getattr(t, kind))
+        for bounds in ((3.1,), (0, 3.1), (0.5, 3.1), (0, 5.5, 2), (3, -0.5, -1), (0, 5, 1.5))
+    ]
+V["bincount of nothing"] = lambda t: t.bincount(
+    t.ones(0, dtype=t.int16), weights=t.ones(0), minlength=4
+)

@@ -139,6 +139,8 @@ def arange(
     if chosen.category == INTEGER and not whole:
         first, last, by = int(first), int(last), int(by)  # type: ignore[arg-type]
         _steps(first, last, by, "arange")
+        if chosen is not int64:  # as torch, which counts before it converts, but for int64
+            return made(arange_new(first, by, math.ceil(steps), chosen, where), requires_grad)
     if isinstance(first, int) and isinstance(last, int) and isinstance(by, int):
         count = -((first - last) // by)
     else:
