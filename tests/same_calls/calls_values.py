@@ -748,3 +748,11 @@ for kind in ("int8", "uint8", "int16", "int32", "int64"):
 V["bincount of nothing"] = lambda t: t.bincount(
     t.ones(0, dtype=t.int16), weights=t.ones(0), minlength=4
 )
+for kind in ("uint8", "int32", "int64"):
+    V[f"logspace to a fraction {kind}"] = lambda t, kind=kind: [
+        t.logspace(*ends, 4, dtype=getattr(t, kind)) for ends in ((0, 1.2), (0.5, 1.9), (0, 2))
+    ]
+for spread in ("var", "std", "var_mean", "std_mean"):
+    V[f"{spread} of nothing"] = lambda t, spread=spread: [
+        getattr(t, spread)(t.ones(0, 3), dim=0, correction=number) for number in (-1, 0, 1, 3)
+    ]

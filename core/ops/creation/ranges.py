@@ -324,8 +324,9 @@ def logspace(
     if exact.itemsize == 2:  # the powers of rounded exponents are far off
         exact = float32
     _check_inferred(first, last, chosen, "logspace")
-    for bound in (first, last):
-        fitting(bound, chosen)
+    ends = [fitting(bound, chosen) for bound in (first, last)]
+    if chosen.category == INTEGER:  # exponents are converted, as in torch, not the powers alone
+        first, last = ends
     powers = _POW.call(base, _spaced(first, last, steps, exact, where, "logspace"))
     return made(powers if exact is chosen else _CAST.call(powers, chosen), requires_grad)
 
