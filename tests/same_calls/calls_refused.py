@@ -288,3 +288,7 @@ R |= {
     "module to copy": lambda t: t.nn.Linear(1, 1).to("cpu", copy=True),
 }
 R.update(D)
+R["out= of another overload"] = lambda t: t.ops.aten.add.Tensor(
+    t.ones(2), t.ones(2), out=t.empty(2)
+)
+R["out= of the default overload"] = lambda t: t.ops.aten.exp.default(t.ones(2), out=t.empty(2))
