@@ -1,9 +1,9 @@
-"""Programs of three to six ops, drawn from the whole table: derivatives of second order, by every way there is.
+"""Programs of three to six ops, drawn from the whole table: second derivatives, by every way there is.
 
-A step moves one or two tensors of an op's sample by what the steps before gave, so that it stays where the
-op is defined; complex samples by its halves. The gradient, the product of the Hessian with a direction, and the
-Hessian are made by ``jvp``, ``vjp``, ``jacfwd``, ``jacrev``, ``hessian`` and ``vmap`` of each other, and held to
-what backward passes give, sample by sample, and those to measured slopes.
+A step moves one or two tensors of an op's sample by what the steps before gave, so that it stays where the op
+is defined; complex samples by its halves. The gradient, the product of the Hessian with a direction, and the
+Hessian are made by ``jvp``, ``vjp``, ``jacfwd``, ``jacrev``, ``hessian`` and ``vmap`` of each other, and held
+to what backward passes give, sample by sample, and those to measured slopes.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Training programs, drawn at random, in four threads at once: each gives what it gives alone.
 
-Threads share nothing but the library, or in every second program a compiled function, a module that is only
-read, and a data set. Their modes (``no_grad``, ``inference_mode``, ``autocast``, default dtypes aside) are their own.
+Threads share nothing but the library, or in every second program a compiled function and a module that is
+only read. Their modes (``no_grad``, ``inference_mode``, ``autocast``) are their own.
 """
 
 import os
@@ -105,7 +105,7 @@ def together(seeds, shared):
         barrier.wait()
         try:
             found[place] = program(seed, shared)
-        except BaseException as error:  # noqa: BLE001  raised again where the test sees it
+        except BaseException as error:  # raised again where the test sees it
             found[place] = error
 
     workers = [threading.Thread(target=run, args=pair) for pair in enumerate(seeds)]
