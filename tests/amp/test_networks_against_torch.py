@@ -1,8 +1,8 @@
 """Networks under autocast, in float16 and bfloat16, backward where programs have it, beside torch.
 
 A loss and all gradients have torch's dtypes, and are as near to those of float32 as torch's are. The backward
-pass runs inside of the block, after it, after a scaler, through a checkpoint, twice, in a functional transform,
-and of a compiled module.
+pass runs inside of the block, after it, after a scaler, through a checkpoint, twice, in a functional
+transform, and of a compiled module.
 """
 
 import os
@@ -48,7 +48,8 @@ NETWORKS = {
     ),
     "convolution": (
         lambda t, n: n.Sequential(
-            n.Conv2d(2, 4, 3, padding=1, bias=False), n.BatchNorm2d(4), n.SiLU(), n.MaxPool2d(2), n.Conv2d(4, 3, 3)
+            n.Conv2d(2, 4, 3, padding=1, bias=False), n.BatchNorm2d(4), n.SiLU(), n.MaxPool2d(2),
+            n.Conv2d(4, 3, 3),
         ),
         (2, 2, 8, 8),
     ),
@@ -75,7 +76,8 @@ NETWORKS = {
         (2, 5, 8),
     ),
     "attention": (
-        lambda t, n: one(t, n.MultiheadAttention(8, 2, batch_first=True), lambda m, x: m(x, x, x)[0]), (2, 5, 8)
+        lambda t, n: one(t, n.MultiheadAttention(8, 2, batch_first=True), lambda m, x: m(x, x, x)[0]),
+        (2, 5, 8),
     ),
     "recurrent": (lambda t, n: one(t, n.GRU(4, 5, batch_first=True), lambda m, x: m(x)[0]), (2, 3, 4)),
     "bilinear": (lambda t, n: one(t, n.Bilinear(4, 4, 3), lambda m, x: m(x, x)), (5, 4)),
