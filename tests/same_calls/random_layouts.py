@@ -207,21 +207,27 @@ def alike(a, b, name, dtype):
 LACKS = (
     "not implemented", "MKL FFT", "not differentiable", "automatic differentiation", "contiguous",
     "view size is not compatible", "unresolved conjugated", "not supported", "expected scalar type",
-    "unallocated storage", "`shifts` required", "at least one element",
+    "unallocated storage", "`shifts` required", "at least one element", "invalid slice", "sum to zero",
+    "cannot compute the inf norm",
 )  # fmt: skip
 #: Results that are one of many, or drawn: signs, phases, bases, which of equal elements.
 ONE_OF_MANY = (
     "linalg.svd", "svd", "linalg.eig", "linalg.qr", "qr", "lu", "linalg.lu", "geqrf", "ormqr", "pca",
     "linalg.householder", "linalg.ldl", "linalg.lstsq", "linalg.cholesky", "cholesky", "triangular_solve",
     "pinverse", "linalg.pinv", "kthvalue", "topk", "mode", "sort", "argsort", "msort", "median", "nanmedian",
-    "min (", "max (", "argmax", "argmin", "masked.amin", "masked.amax", "logcumsumexp", "searchsorted",
+    "histogram", "min (", "max (", "argmax", "argmin", "masked.amin", "masked.amax", "logcumsumexp", "searchsorted",
     "nn.functional.multi_head_attention", "nn.functional.scaled_dot_product_attention",
 )  # fmt: skip
 #: torch rounds half precision on the way there, counts what lies at a bin's edge in another bin, wraps areas
 #: of integers around, reads strided weights as if they were not, or differs as docs/deviations.md says.
 VALUES = (
     "matrix_exp", "nn.functional.conv_transpose", "histc", "trapz", "trapezoid", "cumulative_trapezoid",
-    "native_group_norm", "nn.functional.soft_margin_loss", "nn.functional.ctc_loss",
+    "native_group_norm", "nn.functional.soft_margin_loss", "nn.functional.ctc_loss", "polygamma", "cov",
+    "special.polygamma", "ldexp", "addbmm",
+)  # fmt: skip
+#: torch takes batches of none that do not fit, or makes one number of none.
+NOTHING = (
+    "linalg.", "cholesky", "nn.functional.scaled_dot", "median", "nanmedian", "view_as_complex",
 )  # fmt: skip
 #: Where views are made of a copy, or copies of a view.
 OWN_MEMORY = ("conj", "adjoint", "masked.prod", "unsafe_")
@@ -246,8 +252,9 @@ def known(operator, what, theirs, ours, orders):
         # torch takes batches of none that do not fit, and leaves in inference mode.
         "refused": lambda: (
             "no derivative is known with respect to" in ours[1]
+            or "more than one element of the written-to" in ours[1]
             or name.startswith("resize_")
-            or (nothing and name.startswith(("linalg.", "cholesky", "nn.functional.scaled_dot")))
+            or (nothing and name.startswith(NOTHING))
         ),
         # Of no dimensions or elements torch has no words of its own.
         "error": lambda: nothing or "scalar" in orders,
@@ -255,11 +262,14 @@ def known(operator, what, theirs, ours, orders):
         "gradient's values": lambda: label.startswith(ONE_OF_MANY + VALUES),
         # Derivatives that torch lacks; memory of its own, here or there.
         "requires_grad": lambda: nothing or name.startswith(("special.", *OWN_MEMORY)),
-        "is_inference": lambda: name.startswith(OWN_MEMORY),
+        "is_inference": lambda: nothing or name.startswith(OWN_MEMORY),
+        "is_leaf": lambda: nothing,
+        # A sum over one operand alone makes int64 of integers in torch.
+        "dtype": lambda: name == "einsum",
         "aliased": lambda: "conj" in orders and name.startswith("unsafe_"),
         # Of nothing, or where the input is ignored.
         "gradient of None": lambda: (
-            nothing or name in ("linalg.householder_product", "ormqr", "addr", "addmv")
+            nothing or name in ("linalg.householder_product", "linalg.vector_norm", "ormqr", "addr", "addmv")
             or name in ("addmm", "addbmm", "baddbmm")
         ),
     }  # fmt: skip
