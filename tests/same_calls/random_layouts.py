@@ -215,7 +215,8 @@ ONE_OF_MANY = (
     "linalg.svd", "svd", "linalg.eig", "linalg.qr", "qr", "lu", "linalg.lu", "geqrf", "ormqr", "pca",
     "linalg.householder", "linalg.ldl", "linalg.lstsq", "linalg.cholesky", "cholesky", "triangular_solve",
     "pinverse", "linalg.pinv", "kthvalue", "topk", "mode", "sort", "argsort", "msort", "median", "nanmedian",
-    "histogram", "min (", "max (", "argmax", "argmin", "masked.amin", "masked.amax", "logcumsumexp", "searchsorted",
+    "min (", "max (", "argmax", "argmin", "masked.amin", "masked.amax", "logcumsumexp", "searchsorted",
+    "histogram",
     "nn.functional.multi_head_attention", "nn.functional.scaled_dot_product_attention",
 )  # fmt: skip
 #: torch rounds half precision on the way there, counts what lies at a bin's edge in another bin, wraps areas
@@ -253,6 +254,7 @@ def known(operator, what, theirs, ours, orders):
         "refused": lambda: (
             "no derivative is known with respect to" in ours[1]
             or "more than one element of the written-to" in ours[1]
+            or "complex32" in ours[1]
             or name.startswith("resize_")
             or (nothing and name.startswith(NOTHING))
         ),
@@ -261,7 +263,7 @@ def known(operator, what, theirs, ours, orders):
         "values": lambda: label.startswith(ONE_OF_MANY + VALUES) or (nothing and "margin" in name),
         "gradient's values": lambda: label.startswith(ONE_OF_MANY + VALUES),
         # Derivatives that torch lacks; memory of its own, here or there.
-        "requires_grad": lambda: nothing or name.startswith(("special.", *OWN_MEMORY)),
+        "requires_grad": lambda: nothing or name.startswith(("special.", "native_", *OWN_MEMORY)),
         "is_inference": lambda: nothing or name.startswith(OWN_MEMORY),
         "is_leaf": lambda: nothing,
         # A sum over one operand alone makes int64 of integers in torch.
