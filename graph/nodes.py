@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from typing import Any, Literal
 
 from tensorplug.autograd.grad_mode import no_grad
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType
+from tensorplug.core.device.generator import fork_rng
 from tensorplug.core.device.meta import empty_meta
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.layers import isolated
@@ -216,7 +218,8 @@ def is_same(value: Any, default: Any) -> bool:
 
 def infer(op: Op, arguments: tuple[Any, ...]) -> Any:
     """Return meta tensors of what an op makes of values."""
-    with isolated(), no_grad():
+    # What makes numbers of no tensor makes them on the device that it names.
+    with isolated(), no_grad(), fork_rng() if op.random else nullcontext():
         return call(op, map_values(arguments, lambda value: value.meta()))
 
 

@@ -404,8 +404,23 @@ def _by_differentiation(
         wanted = [probe for probe in probes if probe.requires_grad]
         if not pulled:
             return (None,) * len(outputs)
-        found = iter(grad(pulled, wanted, pushed, create_graph=create_graph, allow_unused=True))
+        results = grad(pulled, wanted, pushed, create_graph=create_graph, allow_unused=True)
+    if create_graph and not any(ordinary(t).requires_grad for t in tensors_in((values, given))):
+        # What the formula differentiates in turn is a point of its own, which nobody sees.
+        results = tuple([None if value is None else _released(value) for value in results])
+    found = iter(results)
     return tuple([next(found) if probe.requires_grad else None for probe in probes])
+
+
+def _released(value: Any) -> Any:
+    """Return a tangent, and the tangents that it has, without the graph that made them."""
+    known = ordinary(value)._tangents
+    if not known and not ordinary(value).requires_grad:
+        return value
+    cut = value.detach()
+    for level, tangent in (known or {}).items():
+        set_tangent(ordinary(cut), level, _released(tangent))
+    return cut
 
 
 # --- writing in place -------------------------------------------------------------------------

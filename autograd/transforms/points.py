@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tensorplug.core.ops.creation.creation_like import zeros_like
@@ -56,6 +56,16 @@ def raised(tensor: Any, batches: tuple[Any, ...]) -> Any:
 def behind(tensor: Any, batches: tuple[Any, ...]) -> Any:
     """Return what lies behind any tensor, as if it were batched at all of these levels."""
     return lowered(batched_everywhere(tensor, batches), batches)
+
+
+def met_by(tensors: Iterable[Any]) -> tuple[Any, ...]:
+    """Return those of the batches at work at which some of the tensors are batched."""
+    found = set()
+    for tensor in tensors:
+        while isinstance(tensor, BatchedTensor):
+            found.add(tensor.level)
+            tensor = tensor.value
+    return tuple([level for level in state.batches if level in found])
 
 
 def rebuilt(tensor: Any, change: Callable[[Any], Any]) -> Any:

@@ -293,7 +293,10 @@ def leaf(result: Any) -> Any:
 def empty_of(shape: Shape, dtype: DType, device: Device) -> Any:
     """Return a tensor whose elements may hold anything."""
     key = dispatch_key(device, dtype)
-    return new_tensor(key.runtime.empty(shape, dtype, key.device.index or 0), key, shape)
+    made = new_tensor(key.runtime.empty(shape, dtype, key.device.index or 0), key, shape)
+    if dispatch_state.inference:
+        dispatch_state.gradient.mark_if_inference(made)
+    return made
 
 
 def show_memory(memory: Any, shape: Shape, strides: Shape, offset: int) -> Any:
@@ -325,4 +328,6 @@ def show_memory(memory: Any, shape: Shape, strides: Shape, offset: int) -> Any:
         array = execution.kernel_of(op, key)(memory._array, shape, strides, offset)
     result = new_tensor(array, key, shape)
     result._storage = storage_of(memory)
+    if dispatch_state.inference:
+        dispatch_state.gradient.mark_if_inference(result)
     return result

@@ -14,7 +14,7 @@ from ..contexts import thread
 from ..device.device import CPU, Device
 from ..device.dtypes import ALL_DTYPES, FLOAT8, DType, complex32
 from ..dispatch import layers
-from ..dispatch.keys import dispatch_key
+from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.state import dispatch_state
 from ..plugins import discovery, runtimes
 from ..plugins.discovery import find_runtime
@@ -84,7 +84,15 @@ def on_device(array: Array, dtype: DType, device: Device) -> Any:
     shared = key.runtime.wrap_host(array)
     if shared is None:
         shared = key.runtime.from_host(array, dtype, key.device.index or 0)
-    return new_tensor(shared, key, tuple(array.shape))
+    return _made(shared, key)
+
+
+def _made(array: Any, key: DispatchKey) -> Any:
+    """Return a new tensor of a raw array, an inference tensor in inference mode."""
+    tensor = new_tensor(array, key, tuple(array.shape))
+    if dispatch_state.inference:
+        dispatch_state.gradient.mark_if_inference(tensor)
+    return tensor
 
 
 def host_array(tensor: Any) -> Array:
@@ -190,7 +198,7 @@ def share_array(array: Any, name: str) -> Any:
     shared = key.runtime.wrap_host(array)
     if shared is None:
         shared = key.runtime.from_host(array, dtype, 0)
-    return new_tensor(shared, key, tuple(array.shape))
+    return _made(shared, key)
 
 
 def from_buffer(buffer: Any, dtype: DType, count: int, offset: int) -> Any:
@@ -387,7 +395,7 @@ def _taken(
 def _shown(array: Any, runtime: DeviceRuntime, index: int) -> Any:
     """Return the tensor of a raw array of a runtime."""
     where = Device(CPU.type) if runtime.type == CPU.type else Device(runtime.type, index)
-    return new_tensor(array, dispatch_key(where, runtime.dtype(array)), tuple(array.shape))
+    return _made(array, dispatch_key(where, runtime.dtype(array)))
 
 
 def from_protocols(producer: Any) -> Any | None:

@@ -3,7 +3,7 @@ from ..dispatch.state cimport DispatchState
 from ..dispatch.execution cimport show
 from ..dispatch.fast_path cimport binary, is_operand, unary
 from ..dispatch.view_calls cimport show_again
-from .base cimport TensorBase, new_tensor, storage_of
+from .base cimport TensorBase, extra_of, new_tensor, storage_of
 
 cdef DispatchState dispatch_state
 cdef Op ABS, ADD, AND, DIV, EQ, FLOOR_DIVIDE, GE, GT, INVERT, LE, LSHIFT, LT, MATMUL, MUL, NE, NEG, OR

@@ -17,7 +17,7 @@ from ..dispatch.view_calls import show_again
 from ..dispatch.view_plans import ABSENT
 from ..dispatch.writes import inplace
 from . import python_operators
-from .base import TensorBase, new_tensor, storage_of
+from .base import TensorBase, extra_of, new_tensor, storage_of
 from .shapes import Shape
 
 if TYPE_CHECKING:
@@ -244,6 +244,8 @@ class Operators(TensorBase):
         """Return a tensor over the same memory that requires no grad."""
         detached = new_tensor(self._array, self._key, self._shape)
         detached._storage = storage_of(self)
+        if self._extra is not None and self._extra.inference:
+            extra_of(detached).inference = True
         return detached
 
 

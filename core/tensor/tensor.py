@@ -519,6 +519,8 @@ class Tensor(TensorMethods):
             own = storage_of(shown)  # as a view, whose elements may share memory
             if self._storage.mirror is not None:
                 own.mirror = self._storage.mirror.untracked()
+        if self._extra is not None and self._extra.inference:
+            extra_of(shown).inference = True
         return shown
 
     @data.setter

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorplug.autograd.transforms.levels import ActiveLevels, state, tensors_in
+from tensorplug.autograd.transforms.points import met_by
 from tensorplug.autograd.transforms.transforms import vjp
 
 
@@ -33,5 +35,7 @@ def gradients(function: Any, g: Any, arguments: tuple[Any, ...], *wanted: int) -
             values[place] = target
         return function.op.decompose(tuple(values))
 
-    _, back = vjp(body, *[arguments[place] for place in wanted])
-    return tuple(back(g))
+    # Where directions are batched, and not what is differentiated, neither are its gradients.
+    with ActiveLevels(met_by(tensors_in((g, arguments))), state.tangents):
+        _, back = vjp(body, *[arguments[place] for place in wanted])
+        return tuple(back(g))

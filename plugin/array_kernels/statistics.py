@@ -22,7 +22,7 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         zero = input.dtype.type(0)
         distance = input - reduce_add(input, dim, None, None, True) / (count or zero)
         distance *= distance
-        freedom = max(count - correction, 0)
+        freedom = max(count - correction, 0) if count else 0
         return reduce_add(distance, dim, None, None, keepdim) / (freedom or zero)
 
     @table.kernel(dtypes=(float32, float64))

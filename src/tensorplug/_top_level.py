@@ -12,8 +12,10 @@ from typing import Any
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import bool_
 from tensorplug.core.device.scalars import fitting
 from tensorplug.core.dispatch.keys import default_device
+from tensorplug.core.ops import ones_like
 from tensorplug.core.tensor.shapes import existing_dim
 from tensorplug.nn import functional as F
 
@@ -204,7 +206,11 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
     >>> tp.constant_pad_nd(tp.ones(2), (1, 2), 7)
     tensor([7., 1., 1., 7., 7.])
     """
-    return F.pad(input, list(pad), "constant", fitting(value, input.dtype))
+    fits = fitting(value, input.dtype)
+    if isinstance(fits, complex):  # of which nn.functional takes none
+        inside = F.pad(ones_like(input, dtype=bool_), list(pad))
+        return F.pad(input, list(pad)).masked_fill(inside.logical_not(), fits)
+    return F.pad(input, list(pad), "constant", fits)
 
 
 def grid_sampler(

@@ -175,7 +175,10 @@ def prod(
     if dtype is None and input.dtype.category < FLOATING:
         dtype = int64
     none = isinstance(dim, list) and not dim  # as torch, whose other reductions take [] as ()
-    for d in () if none else sorted(_dims(input, dim, "prod"), reverse=True):
+    dims = () if none else _dims(input, dim, "prod")
+    if not (none or input.ndim):
+        return ops.prod(result, dtype=dtype)
+    for d in sorted(dims, reverse=True):
         result = ops.prod(result, d, keepdim, dtype=dtype)
     return result if dtype is None else result.to(dtype)
 

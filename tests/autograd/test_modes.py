@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 import tensorplug as tp
@@ -146,6 +150,47 @@ def test_each_call_in_inference_mode_makes_inference_tensors() -> None:
                 x.index_select(0, tp.tensor([1])),
             ]
             assert all(tensor.is_inference() for tensor in made)
+
+
+#: What makes tensors without a kernel, or shows the memory of another.
+MAKERS: dict[str, Callable[[tp.Tensor], tp.Tensor]] = {
+    "tensor": lambda x: tp.tensor([1.0]),
+    "as_tensor": lambda x: tp.as_tensor(np.ones(2)),
+    "asarray": lambda x: tp.asarray([1, 2]),
+    "from_numpy": lambda x: tp.from_numpy(np.ones(2)),
+    "from_dlpack": lambda x: tp.from_dlpack(np.ones(2)),
+    "frombuffer": lambda x: tp.frombuffer(bytearray(8), dtype=tp.float32),
+    "Tensor": lambda x: tp.Tensor([1.0]),
+    "empty": lambda x: tp.empty(2),
+    "empty channels last": lambda x: tp.empty(1, 2, 2, 2, memory_format=tp.channels_last),
+    "empty_strided": lambda x: tp.empty_strided((2, 3), (1, 2)),
+    "empty_like": tp.empty_like,
+    "new": lambda x: x.new(2),
+    "new_empty": lambda x: x.new_empty(2),
+    "new_tensor": lambda x: x.new_tensor([1.0]),
+    "detach": lambda x: tp.ones(2).detach(),
+    "detach of a view": lambda x: tp.ones(2)[:1].detach(),
+    "data": lambda x: tp.ones(2).data,
+    "deepcopy": lambda x: copy.deepcopy(tp.ones(2)),
+    "Linear": lambda x: tp.nn.Linear(2, 2).weight,
+    "pickle": lambda x: pickle.loads(pickle.dumps(tp.ones(2))),
+}
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_whatever_is_made_in_inference_mode_is_an_inference_tensor(make) -> None:
+    x, weight = tp.ones(2), leaf()
+    with tp.inference_mode():
+        made = make(x)
+        assert not x.detach().is_inference()
+        assert not x.data.is_inference()
+    assert made.is_inference()
+    if made.is_floating_point():
+        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+            weight.sum() * made
+    with tp.no_grad():
+        assert made.detach().is_inference()
+    assert not make(x).is_inference()
 
 
 def test_inference_mode_off() -> None:

@@ -719,3 +719,40 @@ def _(t):
 
 V["inner of a number"] = lambda t: t.inner(t.ones(2, 2), t.tensor(2))
 V["inner of a complex number"] = lambda t: t.inner(t.tensor(2j), t.ones(2))
+
+
+@d("masked prod of a number is no alias")
+def _(t):
+    x = t.tensor(2.0)
+    t.masked.prod(x, -1).fill_(5)
+    return x, t.masked.prod(x, 0, keepdim=True)
+
+
+for kind in ("int8", "uint8", "int32"):
+    V[f"unravel_index {kind}"] = lambda t, kind=kind: t.unravel_index(
+        t.tensor([3, 127], dtype=getattr(t, kind)), (7, 60)
+    )
+for around in ((1, 2), (-1, 2), (0, 1, 2, -1)):
+    V[f"constant_pad_nd complex {around}"] = lambda t, around=around: t.constant_pad_nd(
+        t.ones(2, 3, dtype=t.complex64) * 3, around, 1 + 2j
+    )
+V["view_copy of a transposed matrix"] = lambda t: t.view_copy(
+    t.arange(6.0).reshape(2, 3).t(), (2, 3)
+)
+V["view_copy of an expanded row"] = lambda t: t.view_copy(t.arange(3.0).expand(2, 3), (6,))
+for kind in ("int8", "uint8", "int16", "int32", "int64"):
+    V[f"arange to a fraction {kind}"] = lambda t, kind=kind: [
+        t.arange(*bounds, dtype=getattr(t, kind))
+        for bounds in ((3.1,), (0, 3.1), (0.5, 3.1), (0, 5.5, 2), (3, -0.5, -1), (0, 5, 1.5))
+    ]
+V["bincount of nothing"] = lambda t: t.bincount(
+    t.ones(0, dtype=t.int16), weights=t.ones(0), minlength=4
+)
+for kind in ("uint8", "int32", "int64"):
+    V[f"logspace to a fraction {kind}"] = lambda t, kind=kind: [
+        t.logspace(*ends, 4, dtype=getattr(t, kind)) for ends in ((0, 1.2), (0.5, 1.9), (0, 2))
+    ]
+for spread in ("var", "std", "var_mean", "std_mean"):
+    V[f"{spread} of nothing"] = lambda t, spread=spread: [
+        getattr(t, spread)(t.ones(0, 3), dim=0, correction=number) for number in (-1, 0, 1, 3)
+    ]

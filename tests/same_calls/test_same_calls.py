@@ -48,7 +48,12 @@ def test_random_calls():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "least"),
-    [("random_functions.py", 3500), ("random_modules.py", 5000), ("random_writes.py", 1300)],
+    [
+        ("random_functions.py", 3500),
+        ("random_layouts.py", 1100),
+        ("random_modules.py", 5000),
+        ("random_writes.py", 1300),
+    ],
 )
 def test_random_parts_of_networks_and_writes(name, least):
     count, differ, seeds = drawn(name)

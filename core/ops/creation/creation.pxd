@@ -2,8 +2,11 @@
 cimport cython
 
 from tensorplug.core.dispatch.keys cimport DispatchKey, default_device, dispatch_key
+from tensorplug.core.dispatch.state cimport DispatchState
 from tensorplug.core.tensor.base cimport new_tensor as wrap_array
 from tensorplug.core.tensor.shapes cimport as_shape, check_sizes
+
+cdef DispatchState dispatch_state
 
 cpdef tuple options(object dtype, object device, object default=*)
 

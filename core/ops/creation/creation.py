@@ -20,6 +20,7 @@ from ...device.dtypes import (
 from ...device.scalars import fitting, loosely
 from ...dispatch.keys import DispatchKey, default_device, dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.state import dispatch_state
 from ...tensor.base import new_tensor as wrap_array
 from ...tensor.creation import leaf, show_memory
 from ...tensor.layout import strides_of
@@ -188,7 +189,10 @@ def memory_of(shape: Shape, dtype: DType, device: Device) -> Any:
     if fills_memory[0]:
         return fill_new(shape, filler(dtype), dtype, device)
     key = dispatch_key(device, dtype)
-    return wrap_array(key.runtime.empty(shape, dtype, key.device.index or 0), key, shape)
+    memory = wrap_array(key.runtime.empty(shape, dtype, key.device.index or 0), key, shape)
+    if dispatch_state.inference:
+        dispatch_state.gradient.mark_if_inference(memory)
+    return memory
 
 
 @composite(method=False)

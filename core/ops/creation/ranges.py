@@ -139,6 +139,8 @@ def arange(
     if chosen.category == INTEGER and not whole:
         first, last, by = int(first), int(last), int(by)  # type: ignore[arg-type]
         _steps(first, last, by, "arange")
+        if chosen is not int64:  # as torch, which counts before it converts, but for int64
+            return made(arange_new(first, by, math.ceil(steps), chosen, where), requires_grad)
     if isinstance(first, int) and isinstance(last, int) and isinstance(by, int):
         count = -((first - last) // by)
     else:
@@ -322,8 +324,9 @@ def logspace(
     if exact.itemsize == 2:  # the powers of rounded exponents are far off
         exact = float32
     _check_inferred(first, last, chosen, "logspace")
-    for bound in (first, last):
-        fitting(bound, chosen)
+    ends = [fitting(bound, chosen) for bound in (first, last)]
+    if chosen.category == INTEGER:  # exponents are converted, as in torch, not the powers alone
+        first, last = ends
     powers = _POW.call(base, _spaced(first, last, steps, exact, where, "logspace"))
     return made(powers if exact is chosen else _CAST.call(powers, chosen), requires_grad)
 

@@ -10,7 +10,7 @@ from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_dtypes import exact_out
 from ...tensor.base import new_tensor
-from ...tensor.shapes import Shape, broadcast_shapes, normalize_dim
+from ...tensor.shapes import Shape, broadcast_shapes, existing_dim, normalize_dim
 from ..arithmetic.division import remainder
 from ..rules import cast, check_tensor
 from ..shape.expansion import expand
@@ -292,7 +292,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             "take_along_dim(): input and indices should have the same number of dimensions, but got "
             f"{len(own)} dimensions for input, and {len(wanted)} dimensions for indices"
         )
-    dim = normalize_dim(dim, len(own), "take_along_dim")
+    dim = existing_dim(dim, len(own), "take_along_dim")
     if own[dim]:
         indices = remainder(indices, own[dim])
     common = broadcast_shapes(

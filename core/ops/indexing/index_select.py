@@ -86,26 +86,28 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 _index = index  # the ops have an argument of that name
 
 
-def _added(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> tuple[int, Any, Any]:
-    """Return dimension, positions and slices of an index_add."""
-    dim, vector = _at_dim(input, dim, index, "index_add")
-    check_tensor(source, "index_add", "source")
+def _added(
+    input: Any, dim: int, index: Any, source: Any, alpha: Any, name: str = "index_add"
+) -> tuple[int, Any, Any]:
+    """Return dimension, positions and slices of an index_add, or an index_reduce."""
+    dim, vector = _at_dim(input, dim, index, name)
+    check_tensor(source, name, "source")
     count = vector._shape[0]
     if source._key.dtype is not input._key.dtype:
         raise RuntimeError(
-            f"index_add(): self ({input.dtype.name}) and source ({source.dtype.name}) must have the "
+            f"{name}(): self ({input.dtype.name}) and source ({source.dtype.name}) must have the "
             "same scalar type"
         )
     own = source._shape or (1,)
     expected = (*input._shape[:dim], count, *input._shape[dim + 1 :])
     if len(own) == len(expected) and own[dim] != count:
         raise RuntimeError(
-            f"index_add(): Number of indices ({count}) should be equal to source.size(dim): "
+            f"{name}(): Number of indices ({count}) should be equal to source.size(dim): "
             f"({own[dim]}), for dim: {dim}"
         )
     if own != expected and (input._shape or len(own) != 1):
         raise RuntimeError(
-            "index_add(): source tensor shape must match self tensor shape, excluding the specified "
+            f"{name}(): source tensor shape must match self tensor shape, excluding the specified "
             f"dimension. Got self.shape = {list(input._shape)} source.shape = {list(source._shape)}"
         )
     if not source._shape:
@@ -323,7 +325,7 @@ def index_reduce(
         raise RuntimeError(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
         )
-    position, vector, values = _added(input, dim, index, source, 1)
+    position, vector, values = _added(input, dim, index, source, 1, "index_reduce")
     vector = _key(input, position, vector)[-1]
     shape = [1] * len(values._shape)
     shape[position] = vector._shape[0]

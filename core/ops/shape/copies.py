@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...device import dtypes
 from ...dispatch import op_registry
 from ...dispatch.out_variants import warn_of_resize
 from ...tensor.shapes import normalize_dim
@@ -18,7 +19,6 @@ from .shape import squeeze, unsqueeze, view
 from .splitting import split, split_with_sizes, unbind
 
 if TYPE_CHECKING:
-    from ...device.dtypes import DType
     from ...tensor.tensor import Tensor
 
 __all__ = [
@@ -122,10 +122,14 @@ def narrow_copy(
 
 
 @op_registry.defined_by(view)
-def view_copy(input: Tensor, size: Sequence[int] | DType, *, out: Tensor | None = None) -> Tensor:
+def view_copy(
+    input: Tensor, size: Sequence[int] | dtypes.DType, *, out: Tensor | None = None
+) -> Tensor:
     """Return a copy of what :func:`tensorplug.Tensor.view` shows, of another shape or dtype."""
     check_tensor(input, "view_copy")
-    return _written("view_copy", input.view(size), out)
+    # What is copied need not lie so that it can be shown.
+    shown = input.view(size) if isinstance(size, dtypes.DType) else input.reshape(size)
+    return _written("view_copy", shown, out)
 
 
 def slice_copy(

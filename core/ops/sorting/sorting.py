@@ -445,7 +445,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 
 @composite(method=False, outputs="*")
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """Return the index along each dimension of the elements at flat `indices` of a `shape`.
+    """Return the index along each dimension, int64, of the elements at flat `indices` of a `shape`.
 
     An index past the end starts again from the front.
 
@@ -468,6 +468,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     sizes = as_shape((shape,), "unravel_index")
     if min(sizes, default=0) < 0:
         raise ValueError(f"unravel_index(): sizes must be non-negative, got {list(sizes)}")
+    indices = indices.to(int64)
     result: list[Tensor] = []
     for size in reversed(sizes):
         result.insert(0, indices % size)

@@ -85,7 +85,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
                 f"bincount(): only supports 1-d non-negative integral inputs, got {least.item()}"
             )
         bins = max(bins, int(greatest.item()) + 1)
-    if weights is None:
+    if weights is None or not input._shape[0]:  # of nothing, counts, as in torch
         counted = _ONES.call(input._shape, dtype=int64, device=input.device)
     else:
         counted = weights if weights.dtype is float32 else cast(weights, float64)

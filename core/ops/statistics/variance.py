@@ -61,9 +61,9 @@ def _canonical(
 
 
 def degrees_of_freedom(shape: Shape, dim: Shape, correction: float) -> float:
-    """Return the divisor of a variance, not below zero."""
-    freedom = math.prod([shape[d] for d in dim]) - correction
-    return max(freedom, 0)
+    """Return the divisor of a variance, not below zero; of nothing zero, whatever the correction."""
+    count = math.prod([shape[d] for d in dim])
+    return max(count - correction, 0) if count else 0
 
 
 def reciprocal(value: float) -> float:

@@ -77,5 +77,5 @@ def _variance(input: Any, dim: Shape, correction: float, keepdim: bool) -> Any:
     with np.errstate(all="ignore"):
         distance = x - x.sum(tuple(dim), keepdims=True) / x.dtype.type(count)
         total = (distance * distance).sum(tuple(dim), keepdims=keepdim)
-        result = total / x.dtype.type(max(count - correction, 0))
+        result = total / x.dtype.type(max(count - correction, 0) if count else 0)
     return np.asarray(result, input.dtype)
