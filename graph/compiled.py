@@ -27,8 +27,8 @@ from .dividing import divided, written
 from .entries import Entry
 from .explanations import Break, Explanation
 from .graph import Graph
-from .guards import Watch, has_state
-from .keys import PLAIN, Unknown, call_key, described, modes, records
+from .guards import Watch
+from .keys import PLAIN, Unknown, call_key, described, modes, objects_in, records
 from .memory import KEPT, Uncapturable, is_mirrored, is_seen_in, memory_of, source_line
 from .nodes import Value, values_in
 from .ops import Unexpected
@@ -202,16 +202,17 @@ class Compiled:
         watch.add(function, "self")
         given = Watch()  # that a later call's are alike the key says
         given.add((args, kwargs), "an argument")
-        for value in (*args, *kwargs.values()):
-            if has_state(value) and not isinstance(value, TensorBase):
-                recorder.add_state(value)
-                watch.add(value, "an argument")
+        for value in objects_in([*args, *kwargs.values()]):
+            recorder.add_state(value)
+            watch.add(value, "an argument")
         before = modes()
         earlier = None if self._line else self._changing
         by_lines = nullcontext() if earlier is None else earlier.by_lines(watch)
         with watch.watching(recorder.is_busy), recorder.active(), by_lines:
             result = function(*args, **kwargs)
         self._captures += 1
+        for read in recorder.settings:
+            watch.setting(read)
         given.settle()
         watch.effects += given.effects
         if modes() != before:

@@ -93,6 +93,8 @@ class _Tracer(Layer):
             raise Unlowerable("a body that differentiates")  # kernels record nothing
         if op.kind == "composite":
             values = None if op.view else self._served(op, args, kwargs)
+            if values is None and not op.pure:
+                raise Unlowerable(op.name)  # its body may do something else next time
             if values is None:
                 return proceed(*args, **kwargs)
             if type(values) is Delegated:
