@@ -32,7 +32,7 @@ from .keys import PLAIN, Unknown, call_key, described, modes, objects_in, record
 from .memory import KEPT, Uncapturable, is_mirrored, is_seen_in, memory_of, source_line
 from .nodes import Value, values_in
 from .ops import Unexpected
-from .parts import Parts, children, outermost
+from .parts import Called, Parts, children, outermost
 from .recorded_level import RecordedLevel, draws_by_seed
 from .symbolic import Dynamic
 
@@ -166,19 +166,19 @@ class Compiled:
         plain, owner = written(self._function)
         if plain is None:
             return
-        made: list[Compiled] = []
+        made = parts.compiled
         changing, self._changing = self._changing, None
 
-        def make(function: FunctionType, ends: bool) -> Compiled:
+        def make(function: Any, ends: bool) -> Compiled:
             part = self._part(function, bool(self._of_variables) or not ends)
             part._changing = changing
             made.append(part)
             return part
 
-        found = divided(plain, self._line, make, owner)
+        called = Called(lambda function: make(function, ends=False))
+        found = divided(plain, self._line, make, owner, called.of)
         if found is None:
             return
-        parts.compiled += made
         run = found if owner is None else MethodType(found, owner)
         if isinstance(self._function, Module):
             parts.place(self._function, run)

@@ -13,6 +13,7 @@ import os
 import random
 import sys
 import textwrap
+import traceback
 from itertools import count
 
 import numpy as np
@@ -27,11 +28,30 @@ import contextlib
 import tensorplug as tp
 from tensorplug.nn import functional as F
 log = []
+def outside(t, times=1):
+    t = t.sin() * 2 + times
+    print('outside')
+    return t.cos() * t
+class Noisy(tp.nn.Module):
+    def forward(self, t):
+        t = t.sin() * 2 + 1
+        log.append(t.shape)
+        return t.cos() * t
+@contextlib.contextmanager
+def ours():
+    log.append('in')
+    yield 1
+    log.append('out')
 class Program(tp.nn.Module):
     def __init__(self, layer):
         super().__init__()
         self.layer = layer
         self.count = 0
+        self.noisy = Noisy()
+    def helper(self, t):
+        t = t.sin() * 2 + 1
+        self.count += 1
+        return t.cos() * t
     @property
     def level(self):
         self.count += 1
@@ -90,8 +110,10 @@ class Side:
                 tracked = [t.sum() for t in results if getattr(t, "requires_grad", False)]
                 if tracked:
                     sum(tracked).backward()
-            except (RuntimeError, UnboundLocalError, ValueError) as error:
-                shown.append(repr(error))
+            except (RuntimeError, UnboundLocalError, ValueError, IndexError) as error:
+                frames = traceback.extract_tb(error.__traceback__)
+                lines = [f.lineno for f in frames if f.filename == self.module.__file__]
+                shown += [repr(error), lines[-1:]]
         state = [
             numbers_of(getattr(self.program, name, None)) for name in ("count", "seen", "kept")
         ]
@@ -401,6 +423,8 @@ class Writer:
         return self.random.choice([
             f"log.append({a}.sum().item())", "print('here')", "self.count += 1", "self.seen = len(log)",
             f"log.append({a}.tolist())", f"log.append(float({a}.max()))", f"self.kept = {a}.detach()",
+            f"log.append(self.helper({a}).sum().item())", f"{a} = outside({a}, n)", f"{a} = self.noisy({a})",
+            f"print(f'{{{a}.sum().item():.3f}}', *{a}.shape)",
         ])  # fmt: skip
 
     def simple(self, known):
@@ -422,14 +446,38 @@ class Writer:
                 f"alias.append({a})",
                 f"{made} = items[-1] * 2",
             ]
+        elif kind < 0.84:
+            lines = self.unusual(known, made)
         else:
             return [self.breaking(known)]
         known.add(made)
         return lines
 
+    def unusual(self, known, made):
+        """Return lines that define functions, delete, unpack, or may raise."""
+        a, b, c = (self.random.choice(sorted(known)) for _ in range(3))
+        f = f"f{next(self.numbers)}"
+        number = self.random.randint(1, 3)
+        return self.random.choice([
+            [f"{f} = lambda t: t * {a} + {number}", f"{made} = {f}({b}).sin()"],
+            [f"{f} = lambda t: t * {a}", f"{a} = {a} + {b}", f"{made} = {f}({c})"],
+            [f"def {f}(t, k={number}):", f"    return t.sin() * {a} * k", f"{made} = {f}({b}) + {c}"],
+            [f"def {f}(t):", f"    u = t.sin() * {a}", "    return u + t", f"{made} = {f}({b}) + {f}({c})"],
+            [f"{made} = [{a} * t.sum() for t in ({b}, {c})][0]"],
+            [f"{made} = sum(t for t in [{a}, {b}])", f"{made} = {made} * {c}"],
+            [f"{f} = {a} * {b}", f"{made} = {f} + {c}", f"del {f}"],
+            [f"if ({made} := {a} * {b}).ndim and ({f} := {made} + {c}).ndim:", f"    {made} = {f} * {f}"],
+            [f"*{f}, {made} = {a} + 1, {b} * {c}", f"{made} = {made} * {f}[0]"],
+            [f"{made} = {a} * {b}", "if n and len(log) % 2:", "    raise ValueError('odd')"],
+            [f"{made} = {a} * {b} + ({c})[n * 9 * (len(log) % 2)]"],
+            [f"{made} = self.helper({a}) * {b}"],
+        ])  # fmt: skip
+
     def compound(self, known, depth):
         """Return lines, and add to what is known."""
-        kind = self.random.choice(["for", "if", "with", "try", "while"])
+        kind = self.random.choice(
+            ["for", "if", "with", "try", "while", "except", "else", "match", "hiding"]
+        )
         name = f"i{next(self.numbers)}"
         inside = set(known)
         body = textwrap.indent(self.block(inside, depth + 1), "    ")
@@ -450,12 +498,51 @@ class Writer:
             ]  # fmt: skip
             known |= inside & other
             return lines
+        if kind == "except":
+            error, name = self.random.choice(["ValueError", "(ValueError, IndexError)"]), f"e{name}"
+            a, b = (self.random.choice(sorted(known)) for _ in range(2))
+            (made,) = self.new()
+            last = self.random.choice(
+                [f"{made} = {b}", "raise", f"return {b}, 5", f"{made} = {a} * {b}"]
+            )
+            known.add(made)
+            return [
+                f"{made} = {a}", "try:", body, f"    {made} = {made} + {self.random.choice(sorted(inside))}",
+                f"except {error} as {name}:", f"    log.append(repr({name}))", f"    {last}",
+                *self.random.choice([[], ["finally:", "    log.append('done')"]]),
+            ]  # fmt: skip
+        if kind == "hiding":
+            a, b = (self.random.choice(sorted(known)) for _ in range(2))
+            (made,) = self.new()
+            known.add(made)
+            return [
+                f"{made} = {a}", "with contextlib.suppress(ValueError, IndexError):", body,
+                f"    {made} = {made} * {self.random.choice(sorted(inside))}",
+            ]  # fmt: skip
+        if kind == "else":
+            other = set(inside)
+            rest = textwrap.indent(self.block(other, depth + 1), "    ")
+            known |= other
+            return ["try:", body, "except ValueError:", "    raise", "else:", rest]
+        if kind == "match":
+            other = known | {name}
+            rest = textwrap.indent(self.block(other, depth + 1), "        ")
+            known |= inside & other
+            body = textwrap.indent(body, "    ")
+            first = ["    case 0:", body]
+            return [
+                "match n:",
+                *first,
+                f"    case int(k{name}):",
+                f"        {name} = y * k{name}",
+                rest,
+            ]
         known |= inside
         if kind == "with":
             context = self.random.choice(
                 ["no_grad()", "no_grad()", "enable_grad()", "autocast('cpu')"]
             )
-            return [f"with tp.{context}:", body]
+            return [f"with {self.random.choice(['ours()', f'tp.{context}'])}:", body]
         return ["try:", body, "finally:", "    log.append('done')"]
 
     def block(self, known, depth):
