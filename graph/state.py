@@ -254,7 +254,7 @@ class State:
         state = _table_of(value)
         slots = _slots_of(kind)
         standard = is_standard(module_of(kind))
-        if (standard and hasattr(kind, "__next__")) or (state is None and not slots):
+        if hasattr(kind, "__next__") if standard else state is None and not slots:
             self._opaque.append(
                 (_last_name(label), f"looks at an object of class {kind.__name__}, {label}")
             )

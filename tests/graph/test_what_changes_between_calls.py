@@ -8,11 +8,13 @@ known of them, gradients, what is left in the arguments and errors have to be th
 import abc
 import array
 import ctypes
+import dataclasses
 import functools
 import itertools
 import logging
 import types
 import weakref
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -413,6 +415,26 @@ def test_objects(name):
     steps = with_thing(*OBJECTS[name])
     each = [(plain,), (leaf,)]
     compare(next(steps), [each, lambda: next(steps, None), each])
+
+
+class Pair(NamedTuple):
+    loss: float
+    other: list
+
+
+@dataclasses.dataclass
+class Task:
+    loss: float
+    others: list = dataclasses.field(default_factory=list)
+
+
+@pytest.mark.parametrize("kind", [Pair, Task])
+def test_classes_of_pythons_modules_are_looked_through(kind):
+    task = kind(2.0, [3.0])
+    compiled = tp.compile(lambda x: x * task.loss + task[1][0] if kind is Pair else x * task.loss)
+    for _ in range(3):
+        compiled(plain())
+    assert compiled.explain().calls == 2
 
 
 NESTINGS = {
