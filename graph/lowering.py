@@ -171,6 +171,11 @@ class _Tracer(Layer):
         return tuple(made) if named is None else named(*made)
 
 
+def _repeats(shape: Any, strides: Any) -> bool:
+    """Return whether elements share memory, as in what ``expand`` returns: nobody may add to them."""
+    return any([n > 1 and step == 0 for n, step in zip(shape, strides, strict=True)])
+
+
 def _shaped(op: Op, values: Any) -> bool:
     """Return whether the shapes of a composite's results follow from those of its arguments."""
     try:
@@ -390,4 +395,7 @@ def _settle(tracer: _Tracer) -> None:
         if isinstance(step, KernelStep):
             step.settle()
     roots = [tracer.roots[place] for place in program.outputs]
-    program.fresh = [root >= 0 and roots.count(root) == 1 for root in roots]
+    program.fresh = [
+        root >= 0 and roots.count(root) == 1 and not _repeats(*tracer.strides[place])
+        for place, root in zip(program.outputs, roots, strict=True)
+    ]

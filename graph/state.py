@@ -54,6 +54,8 @@ _SETTLED = frozenset(
     ("builtins", "datetime", "decimal", "enum", "fractions", "pathlib", "re", "typing", "uuid", "abc",
      "_thread", "zoneinfo", "types", "_abc", "operator", "logging")
 )  # fmt: skip
+#: What Cython calls the class of functions.
+_COMPILED_FUNCTION = "cython_function_or_method"
 #: Of every class and object: nothing that programs look at.
 _UNSEEN = frozenset(("__dict__", "__doc__", "__module__", "__weakref__", "__annotations__"))
 
@@ -189,6 +191,8 @@ class State:
                 found.append((value.__self__, label))
         elif isinstance(value, FunctionType):
             found += self._of_function(value)
+        elif type(value).__name__ == _COMPILED_FUNCTION and is_foreign(module_of(value)):
+            pass  # as a function of this library that was not compiled
         elif isinstance(value, functools.partial):
             found += [(item, label) for item in (value.func, value.args, value.keywords)]
         elif isinstance(value, (staticmethod, classmethod)):
