@@ -12,7 +12,7 @@ import functools
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from types import FunctionType, MethodType
+from types import MethodType
 from typing import Any
 
 from tensorplug.autograd.transforms.pytree import tree_flatten
@@ -22,6 +22,7 @@ from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Buffer, Module, Parameter
 
+from .callees import Called
 from .capture import Recorder
 from .dividing import divided, written
 from .entries import Entry
@@ -32,7 +33,7 @@ from .keys import PLAIN, Unknown, call_key, described, modes, objects_in, record
 from .memory import KEPT, Uncapturable, is_mirrored, is_seen_in, memory_of, source_line
 from .nodes import Value, values_in
 from .ops import Unexpected
-from .parts import Called, Parts, children, outermost
+from .parts import Parts, children, outermost
 from .recorded_level import RecordedLevel, draws_by_seed
 from .symbolic import Dynamic
 

@@ -2,10 +2,10 @@
 
 The statements before and after that line become functions of their own, which take the variables that they
 read and return those that are read later, and are compiled; the line itself stays where it is, and so does
-what cannot be moved: ``return`` within a branch, ``del``, an import, a function that sees variables change. Of
-a line within a loop, a branch, a ``with`` or ``try`` block the other statements of that block are moved alike,
-but for those whose variables are seen after an error. One of these functions that breaks as well is divided in
-turn, and so are functions that the line calls.
+what cannot be moved: ``return`` within a branch, ``del``, an import, a function that sees variables change.
+Of a line within a loop, a branch, a ``with`` or ``try`` block the other statements of that block are moved
+alike, but for those whose variables are seen after an error. One of these functions that breaks as well is
+divided in turn, and so are functions that the line calls.
 
 That is compilers' outlining, on the syntax tree.
 """
@@ -21,7 +21,20 @@ from typing import Any
 
 from tensorplug.nn import Module
 
-from .flow import LOOPS, SCOPES, Flow, captured, deleted, goes_through, own_nodes
+from .after_errors import seen_after_error
+from .callees import by_way_of
+from .flow import (
+    LOOPS,
+    SCOPES,
+    Flow,
+    captured,
+    deleted,
+    goes_through,
+    leaves_loop,
+    own_nodes,
+    read_names,
+)
+from .functions_within import defined_by, functions_in, scope_of, unsettled_in
 from .sources import Source, code_of, source_of, sources
 
 __all__ = ["divided", "written"]
@@ -116,11 +129,11 @@ class _Division:
         self.make = make
         self.variables = {*function.__code__.co_varnames, *function.__code__.co_cellvars}
         nodes = list(_below(source.tree))
-        self.reads = Counter(_read_names(nodes))
+        self.reads = Counter(read_names(nodes))
         self.globals = {n for node in nodes if isinstance(node, ast.Global) for n in node.names}
-        self.unsettled = _unsettled(source.tree) & self.variables
+        self.unsettled = unsettled_in(source.tree) & self.variables
         # The statements that define functions which do the same wherever they are defined.
-        self.functions = _functions(source.tree, self.unsettled)
+        self.functions = functions_in(source.tree, self.unsettled)
         # Variables that are seen after an error in the block that is gone through.
         self.seen: set[str] = set()
         self.parts: dict[str, Callable[..., Any]] = {}
@@ -179,7 +192,7 @@ class _Division:
         flow = Flow(())
         flow.visit(statement)
         stays = self.globals | self.unsettled | self.seen
-        return not _leaves_loop(statement) and stays.isdisjoint(flow.stored)
+        return not leaves_loop(statement) and stays.isdisjoint(flow.stored)
 
     def _opened(self, statement: ast.stmt, before: set[str], looped: bool) -> ast.stmt:
         """Return a statement that stays, with the blocks in it divided."""
@@ -187,7 +200,7 @@ class _Division:
             return self._calling(statement) if _has_line(statement, self.line) else statement
         flow = Flow(before)
         flow.enter(statement)
-        changed = self._calling(copy.copy(statement))
+        changed: Any = self._calling(copy.copy(statement))
         if isinstance(changed, ast.Match):
             changed.cases = [self._case(case, before, looped) for case in changed.cases]
             return changed
@@ -196,7 +209,7 @@ class _Division:
         if isinstance(statement, ast.Try) or (
             isinstance(statement, ast.With) and not goes_through(statement)
         ):
-            self.seen = seen | self._seen_after_error(statement, looped)
+            self.seen = seen | seen_after_error(statement, self.reads, looped)
         changed.body = self.statements(changed.body, flow.assigned, looped)
         if isinstance(changed, ast.Try):
             for inner in changed.body:
@@ -214,72 +227,33 @@ class _Division:
         changed.body = self.statements(case.body, flow.assigned, looped)
         return changed
 
-    def _seen_after_error(self, statement: ast.Try | ast.With, looped: bool) -> set[str]:
-        """Return variables that are read after an error in a block, in which a part would not give them a value."""
-        handlers = statement.handlers if isinstance(statement, ast.Try) else []
-        ending = statement.finalbody if isinstance(statement, ast.Try) else []
-        nodes = [node for part in (*handlers, *ending) for node in ast.walk(part)]
-        found = set(_read_names(nodes))
-        goes_on = [handler for handler in handlers if not _ends(handler.body)]
-        leaves = any([_leaves_loop(child) for child in ending])
-        if goes_on or leaves or isinstance(statement, ast.With):
-            given = [Flow(()) for _ in goes_on]
-            for flow, handler in zip(given, goes_on, strict=True):
-                for child in handler.body:
-                    flow.visit(child)
-                if leaves or any([_leaves_loop(child) for child in handler.body]):
-                    flow.assigned.clear()
-            elsewhere = self.reads - Counter(
-                _read_names([n for child in statement.body for n in ast.walk(child)])
-            )
-            again = Flow(())
-            for child in statement.body if looped else ():
-                again.visit(child)
-            anew = set.intersection(*[flow.assigned for flow in given]) if given else set()
-            found |= ({*elsewhere} | again.read) - anew
-        return found
-
     def _calling(self, statement: ast.stmt) -> ast.stmt:
         """Return a statement of which functions that the breaking line calls may run in parts, too."""
-        if self.callee is None:
+        name = f"part {len(self.parts)}"
+        changed = None if self.callee is None else by_way_of(name, statement, self.line)
+        if changed is None or self.callee is None:
             return statement
-        heads = {
-            ast.If: ("test",), ast.While: ("test",), ast.For: ("iter",), ast.With: ("items",),
-            ast.Match: ("subject",), ast.Try: (),
-        }.get(type(statement))  # fmt: skip
-        calls = _Calls(f"part {len(self.parts)}", self.line if heads is not None else 0)
-        changed = copy.deepcopy(statement) if heads is None else copy.copy(statement)
-        for name in heads or ():
-            value = copy.deepcopy(getattr(changed, name))
-            value = (
-                [calls.visit(v) for v in value] if isinstance(value, list) else calls.visit(value)
-            )
-            setattr(changed, name, value)
-        if heads is None:
-            changed = calls.visit(changed)
-        if not calls.found:
-            return statement
-        self.parts[calls.name] = self.callee
-        return ast.fix_missing_locations(changed)
+        self.parts[name] = self.callee
+        return changed
 
     def _part(self, run: list[ast.stmt], before: set[str], looped: bool) -> list[ast.stmt]:
         """Return what calls statements as a function; nothing where that cannot be."""
         flow, defined = self._with_functions(run)
         again = [
-            statement for statement in run if self.functions.get(_defined(statement)) is statement
+            statement for statement in run if self.functions.get(defined_by(statement)) is statement
         ]
         run = [*defined, *run]
         given = flow.read & self.variables
         stored = flow.stored & self.variables
         nodes = [node for statement in run for node in ast.walk(statement)]
-        elsewhere = self.reads - Counter(_read_names(nodes))
+        elsewhere = self.reads - Counter(read_names(nodes))
         kept = sorted(
             (
                 stored
                 & ({*elsewhere} | (given if looped else set()))
-                - {*map(_defined, (*again, *defined))}
+                - {*map(defined_by, (*again, *defined))}
             )
-            | {name for statement in again for name in captured(_scope_of(statement)) & stored}
+            | {name for statement in again for name in captured(scope_of(statement)) & stored}
         )
         given |= {name for name in kept if name not in flow.assigned}
         if not given <= before:
@@ -380,49 +354,8 @@ class _FieldsRead(ast.NodeTransformer):
         return ast.copy_location(ast.Name(variable, ast.Load()), node)
 
 
-class _Calls(ast.NodeTransformer):
-    """Has calls go by way of a function, which takes what is called and returns what is called in its place."""
-
-    def __init__(self, name: str, line: int) -> None:
-        self.name = name
-        self.line = line  # of a head: whether the line is in it
-        self.found = False
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        called = node.func
-        if isinstance(called, ast.Name) and called.id in _NO_FUNCTIONS:
-            return node
-        if self.line and not node.lineno <= self.line <= (node.end_lineno or node.lineno):
-            return node
-        self.found = True
-        node.func = ast.copy_location(
-            ast.Call(ast.Name(self.name, ast.Load()), [called], []), called
-        )
-        return node
-
-    def _left(self, node: ast.AST) -> ast.AST:
-        return node  # what runs later, or once for each item
-
-    visit_Lambda = visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _left
-    visit_GeneratorExp = _left
-
-
-#: What statements call that is no function of the program's.
-_NO_FUNCTIONS = frozenset({
-    "super", "print", "len", "range", "float", "int", "bool", "str", "isinstance", "list", "tuple", "dict",
-    "type", "zip", "enumerate", "repr", "getattr", "setattr", "hasattr", "sum", "min", "max", "sorted",
-})  # fmt: skip
-
-
 def _has_line(node: ast.stmt, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-
-def _ends(body: Sequence[ast.stmt]) -> bool:
-    """Return whether nothing of the function follows a block."""
-    leaves = any([_leaves_loop(statement) for statement in body])
-    return isinstance(body[-1], (ast.Raise, ast.Return)) and not leaves
 
 
 def _sees_by_name(tree: ast.FunctionDef) -> bool:
@@ -431,64 +364,6 @@ def _sees_by_name(tree: ast.FunctionDef) -> bool:
     calls = [node for node in _below(tree) if isinstance(node, ast.Call) and node.args]
     of_objects = [call.func for call in calls if getattr(call.func, "id", "") in _OF_OBJECTS]
     return len(names) > len(of_objects)
-
-
-def _unsettled(tree: ast.FunctionDef) -> set[str]:
-    """Return variables that may get another value after a function within the function took them."""
-    nodes = [node for statement in tree.body for node in own_nodes(statement)]
-    scopes = [node for node in nodes if isinstance(node, SCOPES)]
-    if not scopes:
-        return set()
-    found: set[str] = set()
-    for scope in scopes:
-        names = captured(scope)
-        for statement in tree.body:
-            if (statement.end_lineno or statement.lineno) >= scope.lineno:
-                flow = Flow(())
-                flow.visit(statement)
-                found |= names & flow.stored
-    return found
-
-
-def _functions(tree: ast.FunctionDef, unsettled: set[str]) -> dict[str, ast.stmt]:
-    """Return the statements that give a name, once, a function which takes nothing that changes later."""
-    nodes = [node for statement in tree.body for node in own_nodes(statement)]
-    stores = Counter(
-        [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-    )
-    stores.update([n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef))])
-    stores.update(
-        [argument.arg for argument in ast.walk(tree.args) if isinstance(argument, ast.arg)]
-    )
-    found: dict[str, ast.stmt] = {}
-    for node in nodes:
-        name = _defined(node)
-        if not name or stores[name] > 1 or name in unsettled:
-            continue
-        scope = _scope_of(node)
-        plain = not (scope.args.defaults or any(scope.args.kw_defaults))
-        if (
-            plain
-            and not getattr(scope, "decorator_list", None)
-            and unsettled.isdisjoint(captured(scope))
-        ):
-            found[name] = node
-    return found
-
-
-def _scope_of(statement: Any) -> Any:
-    return statement if isinstance(statement, ast.FunctionDef) else statement.value
-
-
-def _defined(statement: Any) -> str:
-    """Return the name that a statement gives a function; "" if it does something else."""
-    if isinstance(statement, ast.FunctionDef):
-        return statement.name
-    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Lambda):
-        target = statement.targets[0]
-        if len(statement.targets) == 1 and isinstance(target, ast.Name):
-            return target.id
-    return ""
 
 
 def _fields(module: Module) -> frozenset[str]:
@@ -508,19 +383,3 @@ def _below(tree: ast.FunctionDef) -> Iterable[ast.AST]:
     """Yield the nodes of a function's body."""
     for statement in tree.body:
         yield from ast.walk(statement)
-
-
-def _read_names(nodes: Iterable[ast.AST]) -> Iterable[str]:
-    for node in nodes:
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            yield node.target.id
-
-
-def _leaves_loop(node: ast.AST) -> bool:
-    """Return whether ``break`` or ``continue`` within a statement is of a loop around it."""
-    if isinstance(node, (ast.Break, ast.Continue)):
-        return True
-    inside = node.orelse if isinstance(node, LOOPS) else ast.iter_child_nodes(node)
-    return any([_leaves_loop(child) for child in inside])

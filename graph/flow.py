@@ -6,7 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ["LOOPS", "SCOPES", "Flow", "captured", "deleted", "goes_through", "own_nodes"]
+__all__ = [
+    "LOOPS", "SCOPES", "Flow", "captured", "deleted", "goes_through", "leaves_loop", "own_nodes",
+    "read_names",
+]  # fmt: skip
 
 #: Contexts that let errors through; another one might hide them, so that what follows runs.
 _CONTEXTS = frozenset({
@@ -219,3 +222,20 @@ def goes_through(node: ast.With) -> bool:
         if name not in _CONTEXTS:
             return False
     return True
+
+
+def read_names(nodes: Iterable[ast.AST]) -> Iterable[str]:
+    """Yield the variables that nodes read, each as often as they do."""
+    for node in nodes:
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+
+
+def leaves_loop(node: ast.AST) -> bool:
+    """Return whether ``break`` or ``continue`` within a statement is of a loop around it."""
+    if isinstance(node, (ast.Break, ast.Continue)):
+        return True
+    inside = node.orelse if isinstance(node, LOOPS) else ast.iter_child_nodes(node)
+    return any([leaves_loop(child) for child in inside])

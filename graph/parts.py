@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
-from types import CodeType, FunctionType, MethodType
+from types import MethodType
 from typing import Any
 
 from tensorplug.core.contexts import Block, Steps
@@ -18,7 +17,7 @@ from tensorplug.nn import Module, ModuleDict, ModuleList
 
 from .state import is_foreign
 
-__all__ = ["Called", "Part", "Parts", "children", "outermost"]
+__all__ = ["Part", "Parts", "children", "outermost"]
 
 
 class Part:
@@ -74,52 +73,6 @@ class Parts:
             )
 
         return Block(steps)
-
-
-#: For how many objects a method is compiled.
-_OBJECTS = 16
-_WAITS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
-
-
-class Called:
-    """The functions that a line calls which breaks the graph of its own: compiled each by itself.
-
-    A function that is made anew for each call, and a method of ever other objects, stays as it is.
-
-    Parameters
-    ----------
-    make : callable
-        Returns the compiled form of a function.
-    """
-
-    def __init__(self, make: Callable[[Any], Any]) -> None:
-        self._make = make
-        # By the code and what a method is called with: the function, and its compiled form.
-        self._known: dict[tuple[CodeType, int], tuple[Any, Any]] = {}
-        self._counts: dict[CodeType, int] = {}
-
-    def of(self, function: Any) -> Any:
-        """Return what is called in the place of something."""
-        plain, owner = function, None
-        if type(function) is MethodType:
-            plain, owner = function.__func__, function.__self__
-        if type(plain) is not FunctionType or is_foreign(plain.__module__ or ""):
-            return function
-        code = plain.__code__
-        key = code, id(owner)
-        known = self._known.get(key)
-        if known is not None and known[0] is plain:
-            return known[1]
-        count = self._counts.get(code, 0)
-        if known is not None or count == _OBJECTS:
-            count = _OBJECTS + 1
-            self._known = {k: v for k, v in self._known.items() if k[0] is not code}
-        if count > _OBJECTS or code.co_flags & _WAITS:
-            return function
-        self._counts[code] = count + 1
-        compiled = self._make(function)
-        self._known[key] = plain, compiled
-        return compiled
 
 
 def _is_worth_it(module: Module) -> bool:

@@ -146,6 +146,40 @@ PLACES = {
     "branch": "if n:\n    a = a.sin() * a\nelse:\n    a = a.exp() * a\n    {0}\n    a = a.sin() + 1",
     "without gradients": "with tp.no_grad():\n    c = a.sin() * a\n    {0}\n    c = c.cos() + c\na = a + c",
     "return": "if n:\n    {0}\n    return (a.sin() * a).sum(), a\na = a.cos()",
+    "lambda": "f = lambda t: t.sin() * t\na = f(a) * 2\n{0}\na = f(a) + f(y)",
+    "function": (
+        "b = a.sum()\ndef f(t, k):\n    return t.sin() * k + b\na = f(a, 3)\n{0}\na = f(a, 2) * f(y, 1)"
+    ),
+    "assignment in an expression": "a = (b := a.sin()) * b\n{0}\na = (b := a.cos()) + b * a",
+    "try": "try:\n    a = a.sin() * a\n    {0}\n    a = a.cos() * a + 1\nexcept ValueError:\n    raise",
+    "try that goes on": (
+        "try:\n    b = a.sin() * a\n    {0}\n    b = b.cos() * a\nexcept ValueError:\n    b = y\na = b * a"
+    ),
+    "finally": "try:\n    a = a.sin() * a\n    {0}\n    a = a.cos() * a + 1\nfinally:\n    self.seen = n",
+    "else": (
+        "try:\n    b = a.sin()\nexcept ValueError:\n    raise\nelse:\n    {0}\n    b = b.cos() * a\na = b * a"
+    ),
+    "match": (
+        "match n:\n    case 0:\n        a = a.sin() * a\n        {0}\n        a = a.cos() * a + 1\n"
+        "    case other:\n        a = a * other + a.exp()"
+    ),
+    "deleted": "b = a.sin() * a\na = b + a\ndel b\n{0}\na = a.cos() + a * 2",
+    "unpacked": "*b, c = a.sin() * a, a.cos() + a\na = b[0] * c\n{0}\na = a.cos() + c",
+}  # fmt: skip
+CALLS = {
+    "method": ("a = self.helper(a)\na = a + self.helper(y * a)", 4),
+    "function": ("a = outside(a) + y\na = outside(a * 2) * a", 4),
+    "module": ("a = self.noisy(a) + a\na = self.noisy(a * 2) * 2", 3),
+    "in a loop": ("for i in range(3):\n    a = a.sin() * a + i\n    a = outside(a, i) * a", 4),
+    "in a test": ("if outside(a) is not None:\n    a = a.sin() * a + outside(a.cos() * a)", 4),
+    "in a function": (
+        "def f(t):\n    return outside(t.sin() * t) * t.cos()\na = f(a) * f(a * 2)",
+        2,
+    ),
+    "by keyword": (
+        "a = outside(times=2, t=a)\na = outside(*(a, 3)) * a + outside(**{'t': a}).sin()",
+        3,
+    ),
 }
 
 
@@ -159,6 +193,43 @@ def test_goes_on_around_a_line(line, place, tmp_path):
     assert all(source for reason, source in found.breaks if "calls print" in reason)
 
 
+@pytest.mark.parametrize("name", CALLS)
+def test_goes_on_within_what_the_line_calls(name, tmp_path):
+    text, least = CALLS[name]
+    body = f"a = (x @ w).tanh() + y\n{text}\na = a.sigmoid() * scale + a.sin()\nreturn a, n"
+    found = compare(HEAD + textwrap.indent(body, " " * 8), tmp_path, calls=16)
+    assert len(found.graphs) >= least
+
+
+def test_functions_made_anew_and_methods_of_ever_other_objects_stay():
+    class Scale:
+        def __init__(self, factor):
+            self.factor = factor
+
+        def of(self, x):
+            LOG.append(self.factor)
+            return (x * self.factor).sin() + x
+
+    def scaled(factor):
+        def function(x):
+            LOG.append(factor)
+            return (x * factor).sin() + x
+
+        return function
+
+    def program(x, factor):
+        x = x.sin() * x
+        x = Scale(factor).of(x) + scaled(factor)(x)
+        return x.cos() * x
+
+    compiled = tp.compile(program)
+    x = tp.randn(3)
+    for number in range(40):
+        assert tp.equal(compiled(x, float(number)), program(x, float(number)))
+    del LOG[:]
+
+
+LOG = []
 STAYING = {
     "one list under two names": """\
 a = [x * y + 1]
@@ -218,6 +289,64 @@ f = lambda: a.sin()
 print('')
 a = a * 2 + y
 return f() + a""",
+    "a function that reads what changes in a loop": """\
+a = x * y
+for i in range(3):
+    f = lambda t: t.sin() * a + i
+    b = f(x) * a
+    print('')
+    a = b.cos() + a
+    b = f(y) * a
+return b * a""",
+    "a function that calls another": """\
+def f(t):
+    return t.sin() * y
+g = lambda t: f(t) * f(t)
+a = g(x) + x
+print('')
+a = g(a) * f(a)
+return a""",
+    "a function that another one writes for": """\
+k = 0
+def f(t):
+    nonlocal k
+    k += 1
+    return t * k
+a = f(x) + x.sin()
+print('')
+a = f(a) * a.cos()
+return a, k""",
+    "a class": """\
+class Scale:
+    factor = 2.0
+a = x.sin() * Scale.factor
+print('')
+a = a.cos() * Scale.factor + a
+return a""",
+    "an error that goes on to a handler around": """\
+a = b = x * y
+try:
+    try:
+        print('')
+        a = a.sin() + 1
+        b = a + (x + y)[n * 9]
+        a = a.cos() * b
+    finally:
+        log.append(float(a.sum()))
+except IndexError:
+    b = a * 3
+return a * b""",
+    "an error in a round of a loop": """\
+a = x * y
+for i in range(3):
+    try:
+        a = a.sin() + i
+        print('')
+        a = a * (x + y)[n * 9 * (i % 2)]
+    except IndexError:
+        continue
+    a = a.cos()
+return a""",
     "a comprehension": """\
 a = x * y + 1
 print('')
