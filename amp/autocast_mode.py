@@ -12,7 +12,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.contexts import Context, thread
 from tensorplug.core.device.dtypes import DType, bfloat16, float16
 from tensorplug.core.dispatch.counts import count_layers
-from tensorplug.core.dispatch.layers import with_layer
+from tensorplug.core.dispatch.layers import note_opaque, note_setting, with_layer
 from tensorplug.core.errors import DeviceNotAvailableError
 from tensorplug.core.plugins import discovery
 
@@ -87,7 +87,7 @@ class autocast(Context):
             self._enabled = False
             return
         if dtype is None:
-            self.fast_dtype = default_dtype(self.device)
+            self.fast_dtype = get_autocast_dtype(self.device)
         elif dtype not in (bfloat16, float16):
             warnings.warn(
                 f"autocast computes in bfloat16 or float16, not in {dtype}; it is off",
@@ -164,11 +164,14 @@ def get_autocast_dtype(device_type: str) -> DType:
     DeviceNotAvailableError
         If there is no such device.
     """
-    return default_dtype(type_of(device_type))
+    device = type_of(device_type)
+    note_setting(default_dtype, device)
+    return default_dtype(device)
 
 
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
     """Set the dtype that autocast computes in on a device type, in this thread."""
+    note_opaque("set_autocast_dtype()")
     known = thread.autocast
     thread.autocast = replace(known, dtypes=known.dtypes | {type_of(device_type): dtype})
 
@@ -181,6 +184,7 @@ def is_autocast_cache_enabled() -> bool:
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Set whether converted parameters are kept until the outermost context ends."""
+    note_opaque("set_autocast_cache_enabled()")
     thread.autocast = replace(thread.autocast, cache_enabled=bool(enabled))
 
 

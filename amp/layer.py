@@ -138,7 +138,7 @@ def _cast(tensor: Any, dtype: DType) -> Tensor:
         and dtype is not float32
         and tensor.dtype is float32
         and tensor.requires_grad
-        and not tensor._is_view()
+        and tensor._view is None
         # Of a leaf; `is_leaf` would end captures, as the program's own look does.
         and tensor._node is None
     ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from tensorplug.core.contexts import OwnContext, Steps
+from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.errors import warn
 
@@ -30,6 +31,7 @@ class set_detect_anomaly(OwnContext):
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.previous = _settings()
+        layers.note_opaque("set_detect_anomaly()")
         saved_tensors.set_anomaly(bool(mode), bool(check_nan))
 
     def _steps(self) -> tuple[Steps, Steps]:
@@ -76,14 +78,17 @@ def _restoring(settings: tuple[bool, bool]) -> Steps:
 
 def is_anomaly_enabled() -> bool:
     """Return whether anomaly mode is on."""
+    layers.note_setting(is_anomaly_enabled)
     return saved_tensors.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Return whether a NaN among the gradients raises in anomaly mode."""
+    layers.note_setting(is_anomaly_check_nan_enabled)
     return saved_tensors.check_nan
 
 
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     """Switch anomaly mode on or off until further notice; see :class:`set_detect_anomaly`."""
+    layers.note_opaque("set_anomaly_enabled()")
     saved_tensors.set_anomaly(bool(mode), bool(check_nan))

@@ -273,7 +273,7 @@ def attach(
     for number, out in enumerate(tensors):
         if not node.differentiable[number]:
             continue
-        if any(out is dirty for dirty in ctx._dirty) and out._is_view():
+        if any(out is dirty for dirty in ctx._dirty) and out._view is not None:
             views.rebase(out, OutputNode(node, number))
             continue
         out._node = OutputNode(node, number)

@@ -125,6 +125,8 @@ class Recorder(Memory, Layer):
         self.line = self.read_line = 0
         self.level = level
         self.shapes_from_data = shapes_from_data
+        # What tells the settings that were read.
+        self.settings: list[Callable[[], Any]] = []
         # Where new tensors are made, of which dtype.
         self.defaults = get_default_dtype(), default_device()
         # Within a call that becomes a node, what is called is its own affair.
@@ -272,6 +274,11 @@ class Recorder(Memory, Layer):
                 self._node(known_op("graph.expect"), (self.value_of(tensor), tensor.tolist()))
         else:
             self._end(Uncapturable(f"the program reads data: {how}", source_line()))
+
+    def on_setting(self, read: Callable[[], Any]) -> None:
+        """Keep what tells a setting that the program, or an op of it, looks at."""
+        if self.ended is None:
+            self.settings.append(read)
 
     def on_opaque(self, what: str) -> None:
         """Refuse what computes, and is no op."""

@@ -34,11 +34,13 @@ class Held:
         Variables of functions around others, and what was in them.
     tables, names, values : list
         Tables of modules, names in them, and what these stood for.
+    tensors, arrays, states : list
+        Tensors, their arrays, and whether they require grad.
     """
 
     __slots__ = (
-        "bases", "cells", "classes", "code", "containers", "contents", "defaults", "functions", "items",
-        "kinds", "named", "names", "objects", "sizes", "tables", "values",
+        "arrays", "bases", "cells", "classes", "code", "containers", "contents", "defaults", "functions",
+        "items", "kinds", "named", "names", "objects", "sizes", "states", "tables", "tensors", "values",
     )  # fmt: skip
 
     containers: list[Any]
@@ -57,6 +59,9 @@ class Held:
     tables: list[Any]
     names: list[Any]
     values: list[Any]
+    tensors: list[Any]
+    arrays: list[Any]
+    states: list[int]
 
     def same(self) -> bool:
         """Return whether all hold the very objects that they held."""
@@ -78,6 +83,10 @@ class Held:
                 return False
         for number, table in enumerate(self.tables):
             if table.get(self.names[number], MISSING) is not self.values[number]:
+                return False
+        for number, item in enumerate(self.tensors):
+            tensor = item
+            if tensor._array is not self.arrays[number] or tensor._state != self.states[number]:
                 return False
         return self._contain_same()
 

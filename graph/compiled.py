@@ -12,7 +12,7 @@ import functools
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
-from types import FunctionType, MethodType
+from types import MethodType
 from typing import Any
 
 from tensorplug.autograd.transforms.pytree import tree_flatten
@@ -22,13 +22,14 @@ from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Buffer, Module, Parameter
 
+from .callees import Called
 from .capture import Recorder
 from .dividing import divided, written
 from .entries import Entry
 from .explanations import Break, Explanation
 from .graph import Graph
-from .guards import Watch, has_state
-from .keys import PLAIN, Unknown, call_key, described, modes, records
+from .guards import Watch
+from .keys import PLAIN, Unknown, call_key, described, modes, objects_in, records
 from .memory import KEPT, Uncapturable, is_mirrored, is_seen_in, memory_of, source_line
 from .nodes import Value, values_in
 from .ops import Unexpected
@@ -166,19 +167,19 @@ class Compiled:
         plain, owner = written(self._function)
         if plain is None:
             return
-        made: list[Compiled] = []
+        made = parts.compiled
         changing, self._changing = self._changing, None
 
-        def make(function: FunctionType, ends: bool) -> Compiled:
+        def make(function: Any, ends: bool) -> Compiled:
             part = self._part(function, bool(self._of_variables) or not ends)
             part._changing = changing
             made.append(part)
             return part
 
-        found = divided(plain, self._line, make, owner)
+        called = Called(lambda function: make(function, ends=False))
+        found = divided(plain, self._line, make, owner, called.of)
         if found is None:
             return
-        parts.compiled += made
         run = found if owner is None else MethodType(found, owner)
         if isinstance(self._function, Module):
             parts.place(self._function, run)
@@ -202,16 +203,17 @@ class Compiled:
         watch.add(function, "self")
         given = Watch()  # that a later call's are alike the key says
         given.add((args, kwargs), "an argument")
-        for value in (*args, *kwargs.values()):
-            if has_state(value) and not isinstance(value, TensorBase):
-                recorder.add_state(value)
-                watch.add(value, "an argument")
+        for value in objects_in([*args, *kwargs.values()]):
+            recorder.add_state(value)
+            watch.add(value, "an argument")
         before = modes()
         earlier = None if self._line else self._changing
         by_lines = nullcontext() if earlier is None else earlier.by_lines(watch)
         with watch.watching(recorder.is_busy), recorder.active(), by_lines:
             result = function(*args, **kwargs)
         self._captures += 1
+        for read in recorder.settings:
+            watch.setting(read)
         given.settle()
         watch.effects += given.effects
         if modes() != before:

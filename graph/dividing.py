@@ -2,9 +2,10 @@
 
 The statements before and after that line become functions of their own, which take the variables that they
 read and return those that are read later, and are compiled; the line itself stays where it is, and so does
-what cannot be moved: ``return`` within a branch, ``try``, ``del``, an import. Of a line within a loop, a
-branch or a ``with`` block the other statements of that block are moved alike. One of these functions that
-breaks as well is divided in turn.
+what cannot be moved: ``return`` within a branch, ``del``, an import, a function that sees variables change.
+Of a line within a loop, a branch, a ``with`` or ``try`` block the other statements of that block are moved
+alike, but for those whose variables are seen after an error. One of these functions that breaks as well is
+divided in turn, and so are functions that the line calls.
 
 That is compilers' outlining, on the syntax tree.
 """
@@ -20,24 +21,37 @@ from typing import Any
 
 from tensorplug.nn import Module
 
-from .flow import LOOPS, Flow, goes_through
+from .after_errors import seen_after_error
+from .callees import by_way_of
+from .flow import (
+    LOOPS,
+    SCOPES,
+    Flow,
+    captured,
+    deleted,
+    goes_through,
+    leaves_loop,
+    own_nodes,
+    read_names,
+)
+from .functions_within import defined_by, functions_in, scope_of, unsettled_in
 from .sources import Source, code_of, source_of, sources
 
 __all__ = ["divided", "written"]
 
-#: Functions with these stay whole: a variable of theirs may be seen by name, or from another function.
-_WHOLE = (
-    ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Nonlocal, ast.NamedExpr,
-    ast.Yield, ast.YieldFrom, ast.Await,
-)  # fmt: skip
-_BY_NAME = frozenset({"locals", "vars", "dir", "eval", "exec"})
+#: Functions with these stay whole: another function writes a variable of theirs, or they wait.
+_WHOLE = (ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Await)
+#: So do those that call one of these: a variable may be seen by name. The latter two do with an argument what
+#: they do anywhere.
+_BY_NAME = frozenset({"locals", "eval", "exec", "vars", "dir"})
+_OF_OBJECTS = frozenset({"vars", "dir"})
 #: Statements with these stay where they are.
 _STAYS = (
-    ast.Return, ast.Delete, ast.Import, ast.ImportFrom, ast.Global, ast.Try, ast.TryStar, ast.Match,
-    ast.Raise,
+    ast.Return, ast.Delete, ast.Import, ast.ImportFrom, ast.Global, ast.Try, ast.TryStar, ast.Raise,
+    ast.ClassDef,
 )  # fmt: skip
 _OF_CLASSES = frozenset({"super", "__class__"})
-_BLOCKS = (ast.If, ast.With, *LOOPS)
+_BLOCKS = (ast.If, ast.With, ast.Try, ast.Match, *LOOPS)
 _COMPUTES = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare)
 
 
@@ -56,6 +70,7 @@ def divided(
     line: int,
     make: Callable[[FunctionType, bool], Callable[..., Any]],
     owner: Any = None,
+    callee: Callable[[Any], Any] | None = None,
 ) -> FunctionType | None:
     """Return a function that does the same, with what lies before and after a line in functions of their own.
 
@@ -71,6 +86,8 @@ def divided(
     owner : object, optional
         What the function is a method of. A part that only reads attributes of a module takes these in its
         place, and so does not depend on the others.
+    callee : callable, optional
+        Returns what is called in the place of what the line calls.
 
     Returns
     -------
@@ -81,11 +98,10 @@ def divided(
     if source is None or any([isinstance(node, _WHOLE) for node in _below(source.tree)]):
         return None
     tree = source.tree
-    names = [node for node in _below(tree) if isinstance(node, ast.Name)]
-    if any([name.id in _BY_NAME or isinstance(name.ctx, ast.Del) for name in names]):
+    if _sees_by_name(tree):
         return None
-    division = _Division(function, source, line, make, owner)
-    parameters = {argument.arg for argument in ast.walk(tree) if isinstance(argument, ast.arg)}
+    division = _Division(function, source, line, make, owner, callee)
+    parameters = {argument.arg for argument in ast.walk(tree.args) if isinstance(argument, ast.arg)}
     body = division.statements(tree.body, parameters, looped=False)
     if not division.parts:
         return None
@@ -104,15 +120,22 @@ class _Division:
         line: int,
         make: Callable[[FunctionType, bool], Callable[..., Any]],
         owner: Any,
+        callee: Callable[[Any], Any] | None,
     ) -> None:
         self.of = function
+        self.callee = callee
         self.source = source
         self.line = line
         self.make = make
         self.variables = {*function.__code__.co_varnames, *function.__code__.co_cellvars}
         nodes = list(_below(source.tree))
-        self.reads = Counter(_read_names(nodes))
+        self.reads = Counter(read_names(nodes))
         self.globals = {n for node in nodes if isinstance(node, ast.Global) for n in node.names}
+        self.unsettled = unsettled_in(source.tree) & self.variables
+        # The statements that define functions which do the same wherever they are defined.
+        self.functions = functions_in(source.tree, self.unsettled)
+        # Variables that are seen after an error in the block that is gone through.
+        self.seen: set[str] = set()
         self.parts: dict[str, Callable[..., Any]] = {}
         # The parameter that is the module, of which this is a method, and its attributes that are values.
         first = source.tree.args.args[:1]
@@ -136,7 +159,7 @@ class _Division:
             result.extend(statements)
 
         for statement in body:
-            here = statement.lineno <= self.line <= (statement.end_lineno or statement.lineno)
+            here = _has_line(statement, self.line)
             ends = isinstance(statement, ast.Return) and statement.value is not None
             moves = not here and (ends or self._moves(statement))
             if moves:
@@ -161,38 +184,77 @@ class _Division:
 
     def _moves(self, statement: ast.stmt) -> bool:
         """Return whether a statement does the same in a function of its own."""
-        for node in ast.walk(statement):
+        for node in own_nodes(statement):
             if isinstance(node, _STAYS) or (isinstance(node, ast.Name) and node.id in _OF_CLASSES):
+                return False
+            if isinstance(node, SCOPES) and not self.unsettled.isdisjoint(captured(node)):
                 return False
         flow = Flow(())
         flow.visit(statement)
-        return not _leaves_loop(statement) and self.globals.isdisjoint(flow.stored)
+        stays = self.globals | self.unsettled | self.seen
+        return not leaves_loop(statement) and stays.isdisjoint(flow.stored)
 
     def _opened(self, statement: ast.stmt, before: set[str], looped: bool) -> ast.stmt:
         """Return a statement that stays, with the blocks in it divided."""
         if not isinstance(statement, _BLOCKS):
-            return statement
-        if isinstance(statement, ast.With) and not goes_through(statement):
-            return statement  # after an error, what was assigned before it would be missed
+            return self._calling(statement) if _has_line(statement, self.line) else statement
         flow = Flow(before)
         flow.enter(statement)
-        changed = copy.copy(statement)
+        changed: Any = self._calling(copy.copy(statement))
+        if isinstance(changed, ast.Match):
+            changed.cases = [self._case(case, before, looped) for case in changed.cases]
+            return changed
         looped = looped or isinstance(statement, LOOPS)
+        seen = self.seen
+        if isinstance(statement, ast.Try) or (
+            isinstance(statement, ast.With) and not goes_through(statement)
+        ):
+            self.seen = seen | seen_after_error(statement, self.reads, looped)
         changed.body = self.statements(changed.body, flow.assigned, looped)
-        if not isinstance(changed, ast.With):
-            changed.orelse = self.statements(changed.orelse, before, looped)
+        if isinstance(changed, ast.Try):
+            for inner in changed.body:
+                flow.visit(inner)
+            changed.orelse = self.statements(changed.orelse, flow.assigned, looped)
+        elif not isinstance(changed, ast.With):
+            changed.orelse = self.statements(changed.orelse, before - deleted(changed), looped)
+        self.seen = seen
+        return changed
+
+    def _case(self, case: ast.match_case, before: set[str], looped: bool) -> ast.match_case:
+        flow = Flow(before)
+        flow.match(case)
+        changed = copy.copy(case)
+        changed.body = self.statements(case.body, flow.assigned, looped)
+        return changed
+
+    def _calling(self, statement: ast.stmt) -> ast.stmt:
+        """Return a statement of which functions that the breaking line calls may run in parts, too."""
+        name = f"part {len(self.parts)}"
+        changed = None if self.callee is None else by_way_of(name, statement, self.line)
+        if changed is None or self.callee is None:
+            return statement
+        self.parts[name] = self.callee
         return changed
 
     def _part(self, run: list[ast.stmt], before: set[str], looped: bool) -> list[ast.stmt]:
         """Return what calls statements as a function; nothing where that cannot be."""
-        flow = Flow(())
-        for statement in run:
-            flow.visit(statement)
+        flow, defined = self._with_functions(run)
+        again = [
+            statement for statement in run if self.functions.get(defined_by(statement)) is statement
+        ]
+        run = [*defined, *run]
         given = flow.read & self.variables
         stored = flow.stored & self.variables
         nodes = [node for statement in run for node in ast.walk(statement)]
-        elsewhere = self.reads - Counter(_read_names(nodes))
-        kept = sorted(stored & ({*elsewhere} | (given if looped else set())))
+        elsewhere = self.reads - Counter(read_names(nodes))
+        kept = sorted(
+            (
+                stored
+                & ({*elsewhere} | (given if looped else set()))
+                - {*map(defined_by, (*again, *defined))}
+            )
+            | {name for statement in again for name in captured(scope_of(statement)) & stored}
+        )
         given |= {name for name in kept if name not in flow.assigned}
         if not given <= before:
             return []
@@ -222,7 +284,22 @@ class _Division:
         elif kept:
             target = ast.Tuple([ast.Name(name, ast.Store()) for name in kept], ast.Store())
             done = ast.Assign([target], call)
-        return [ast.fix_missing_locations(ast.copy_location(done, run[0]))]
+        return [ast.fix_missing_locations(ast.copy_location(done, run[0])), *again]
+
+    def _with_functions(self, run: list[ast.stmt]) -> tuple[Flow, list[ast.stmt]]:
+        """Return what statements do with variables, and which definitions of functions to put before them."""
+        defined: list[ast.stmt] = []
+        while True:
+            flow = Flow(())
+            for statement in [*defined, *run]:
+                flow.visit(statement)
+            more = [self.functions[name] for name in sorted(flow.read) if name in self.functions]
+            more = [
+                statement for statement in more if statement not in run and statement not in defined
+            ]
+            if not more:
+                return flow, defined
+            defined = [*more, *defined]
 
     # --- functions ---
 
@@ -277,6 +354,18 @@ class _FieldsRead(ast.NodeTransformer):
         return ast.copy_location(ast.Name(variable, ast.Load()), node)
 
 
+def _has_line(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _sees_by_name(tree: ast.FunctionDef) -> bool:
+    """Return whether a function may look at its variables by name."""
+    names = [n for n in _below(tree) if isinstance(n, ast.Name) and n.id in _BY_NAME]
+    calls = [node for node in _below(tree) if isinstance(node, ast.Call) and node.args]
+    of_objects = [call.func for call in calls if getattr(call.func, "id", "") in _OF_OBJECTS]
+    return len(names) > len(of_objects)
+
+
 def _fields(module: Module) -> frozenset[str]:
     """Return the attributes of a module that reading gives as they are, and that do not change by it."""
     kind = type(module)
@@ -294,19 +383,3 @@ def _below(tree: ast.FunctionDef) -> Iterable[ast.AST]:
     """Yield the nodes of a function's body."""
     for statement in tree.body:
         yield from ast.walk(statement)
-
-
-def _read_names(nodes: Iterable[ast.AST]) -> Iterable[str]:
-    for node in nodes:
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            yield node.target.id
-
-
-def _leaves_loop(node: ast.AST) -> bool:
-    """Return whether ``break`` or ``continue`` within a statement is of a loop around it."""
-    if isinstance(node, (ast.Break, ast.Continue)):
-        return True
-    inside = node.orelse if isinstance(node, LOOPS) else ast.iter_child_nodes(node)
-    return any([_leaves_loop(child) for child in inside])

@@ -17,8 +17,8 @@ cdef class Entry:
     cdef public object unwatch, watch
     cdef public dict fixed, same, shared, trainings
     cdef public object devices
-    cdef public list arrays, before, folded, given, groups, kept, kinds, leaves, made, needing, news, results
-    cdef public list sources, state, storages, targets
+    cdef public list arrays, before, folded, given, groups, kept, kinds, leaves, made, needing, news
+    cdef public list partition, results, sources, state, storages, targets
     cdef public Program program
     cdef public Py_ssize_t handed_out, written
     cdef object __weakref__

@@ -11,7 +11,14 @@ from tensorplug.autograd.transforms.pytree import Tree, tree_unflatten
 from tensorplug.core.device.generator import generator_of, going_on
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TRACKED, Storage, bump_version, new_tensor, version_of
-from tensorplug.core.tensor.exposure import handed_out, is_handed_out, unwatch, watch
+from tensorplug.core.tensor.exposure import (
+    handed_out,
+    is_handed_out,
+    taken_from,
+    taken_in,
+    unwatch,
+    watch,
+)
 
 from .graph import Graph
 from .guards import Watch
@@ -80,6 +87,8 @@ class Entry:
         # Storages come to be when views are made; None holds for no tensor yet.
         self.storages: list[Any] = [...] * len(self.state)
         self.memory_of_state: frozenset[int] = frozenset()
+        # Which of the state shows the same memory.
+        self.partition = _partition(self.arrays, [tensor._storage for tensor in self.state])
         # For each input of the graph its state, None of arguments.
         self.given = [graph.state.get(value.name) for value in graph.inputs]
         # A call's tensors by place: the inputs, then what is made. Of the latter the numbers among the
@@ -130,8 +139,12 @@ class Entry:
                 ):
                     return False
                 self.arrays[number] = array
-        self.storages = [tensor._storage for tensor in self.state]
-        self.memory_of_state = frozenset(map(id, (*self.arrays, *self.storages))) - {id(None)}
+        storages = [tensor._storage for tensor in self.state]
+        if _partition(self.arrays, storages) != self.partition:
+            self.storages = [...] * len(self.state)
+            return False
+        self.storages = storages
+        self.memory_of_state = _memory_of(self.arrays, self.storages)
         return True
 
     def run(self, tensors: list[Any], recorded: bool) -> Any:
@@ -176,11 +189,11 @@ class Entry:
             for value, tensor in zip(self.graph.inputs, inputs, strict=True)
         ]
         leaves, written = self.graph.evaluate(apart)
-        self.before = None
         known = dict(zip(self.graph.inputs, inputs, strict=True))
         for (target, new), (_, tensor) in zip(self.graph.writes, written, strict=True):
             with enable_grad() if new.node is None or new.node.records else no_grad():
                 known[target].copy_(tensor)
+            self.before = None
         for position, number in self.same.items():
             leaves[position] = inputs[number]
         return tree_unflatten(leaves, self.tree)
@@ -284,6 +297,9 @@ class Entry:
 
     def _lowered(self, inputs: list[Any]) -> tuple[Program, list[Any]]:
         """Make the program; return it and the arrays of its outputs for these inputs."""
+        if taken_in:
+            state = self.graph.state.items()
+            self.shown |= {name for name, tensor in state if taken_from(tensor._array)}
         graph, folded = optimize(self.graph, self.shown, self.memory)
         self.inference = graph
         numbers = {value.name: number for number, value in enumerate(self.graph.inputs)}
@@ -316,11 +332,33 @@ def _as_known(tensors: list[Any], arrays: list[Any], storages: list[Any]) -> boo
     return True
 
 
+def _memory_of(arrays: list[Any], storages: list[Any]) -> frozenset[int]:
+    """Return the ids by which memory is known."""
+    taken = map(taken_from, arrays) if taken_in else ()
+    return frozenset([*map(id, (*arrays, *storages)), *taken]) - {id(None), 0}
+
+
+def _partition(arrays: list[Any], storages: list[Any]) -> list[int]:
+    """Return for each tensor, given its memory, the number of the first one with the same."""
+    known: dict[int, int] = {}
+    found = []
+    for number, (array, storage) in enumerate(zip(arrays, storages, strict=True)):
+        same = (id(array), id(storage)) if storage is not None else (id(array),)
+        first = min([known.get(key, number) for key in same])
+        found.append(first)
+        known.update([(key, first) for key in same])
+    return found
+
+
 def _apart(tensors: list[Any], fixed: dict[int, Any], memory: frozenset[int]) -> bool:
     """Return whether no argument, but for what is state, shows memory with one of some ids."""
     for number, tensor in enumerate(tensors):
         storage = tensor._storage
-        if number not in fixed and (id(tensor._array) in memory or id(storage) in memory):
+        if number not in fixed and (
+            id(tensor._array) in memory
+            or id(storage) in memory
+            or (taken_in and taken_from(tensor._array) in memory)
+        ):
             return False
         mirror = None if storage is None else storage.mirror
         if mirror is not None and any([id(other) in memory for other in mirror.others()]):

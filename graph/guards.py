@@ -28,6 +28,11 @@ __all__ = ["Watch", "has_state"]
 
 #: What differs from call to call, or does something besides returning a value.
 _IMPURE = frozenset({id(function) for function in (builtins.print, builtins.input, builtins.open)})
+#: What tells of the interpreter: who calls, where an object lies, who else has it.
+_INTERPRETER = frozenset(map(id, (
+    builtins.globals, builtins.id, sys._getframe, sys.exc_info, sys.gettrace, sys.getprofile,
+    sys.getrefcount, gc.get_referrers, gc.isenabled,
+)))  # fmt: skip
 _IMPURE_MODULES = (
     "time", "random", "_random", "secrets", "posix", "numpy.random", "datetime", "_warnings",
 )  # fmt: skip
@@ -133,7 +138,7 @@ class Watch(State):
                 self._function(frame)
             elif event == "c_call":
                 name = frame.f_globals.get("__name__") or ""
-                if not name.startswith(LIBRARY) and _impure(arg):
+                if not name.startswith(LIBRARY) and _impure(arg, name):
                     self._effect(f"calls {getattr(arg, '__qualname__', arg)}()")
 
         def steps() -> tuple[Steps, Steps]:
@@ -214,9 +219,12 @@ def _asked_for(frame: FrameType | None) -> bool:
     return frame is not None and not (frame.f_globals.get("__name__") or "").startswith(LIBRARY)
 
 
-def _impure(function: Callable[..., Any]) -> bool:
+def _impure(function: Callable[..., Any], caller: str) -> bool:
+    """Return whether a function that a module calls differs from call to call, or does something besides."""
     if id(function) in _IMPURE:
         return True
+    if id(function) in _INTERPRETER:  # Python's own modules do so for nothing that programs see
+        return caller == "inspect" or not is_standard(caller)
     owner = getattr(function, "__self__", None)
     module = getattr(function, "__module__", None) or (
         owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__

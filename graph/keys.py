@@ -12,12 +12,16 @@ from tensorplug.core.device.dtypes import DType, get_default_dtype
 from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TRACKED
+from tensorplug.core.tensor.exposure import are_one, taken_in
+from tensorplug.core.tensor.mirrors import shows_conjugate
 from tensorplug.nn import Buffer, Parameter
 
 from .guards import has_state
 from .memory import is_mirrored
 
-__all__ = ["PLAIN", "Unknown", "call_key", "described", "key_of", "modes", "records"]
+__all__ = [
+    "PLAIN", "Unknown", "call_key", "described", "key_of", "modes", "objects_in", "records",
+]  # fmt: skip
 
 #: What arguments may be beside tensors, and results.
 PLAIN = (int, float, complex, bool, str, bytes, type(None), DType, Device)
@@ -66,7 +70,11 @@ def key_of(value: Any, tensors: list[Any]) -> Any:
             if other is tensor:
                 tensors.append(value)
                 return ("again", number)
-            if other._array is array or (storage is not None and other._storage is storage):
+            if (
+                other._array is array
+                or (storage is not None and other._storage is storage)
+                or (taken_in and are_one(array, other._array))
+            ):
                 raise Unknown("two arguments show the same memory")
             if storage is not None and storage.mirror is not None and is_mirrored(tensor, other):
                 raise Unknown("two arguments show each other's conjugates")
@@ -78,6 +86,8 @@ def key_of(value: Any, tensors: list[Any]) -> Any:
         layout = None if plain else runtime.strides(array)
         needed = tensor._state == TRACKED or (tensor._state > TRACKED and requires_grad(tensor))
         attributes = vars(value)
+        if storage is not None and storage.mirror is not None:
+            layout = (layout, shows_conjugate(tensor))
         if not attributes:
             return (kind, key, shape, layout, needed)
         own = [(name, key_of(item, tensors)) for name, item in attributes.items()]
@@ -87,7 +97,7 @@ def key_of(value: Any, tensors: list[Any]) -> Any:
     if kind is tuple or kind is list:
         return (kind, *[key_of(item, tensors) for item in value])
     if kind is dict:
-        return (kind, *[(name, key_of(item, tensors)) for name, item in value.items()])
+        return (kind, *[(_name_of(name), key_of(item, tensors)) for name, item in value.items()])
     if has_state(value):
         return (kind, id(value))  # which is watched, and so stays
     if kind is slice:
@@ -96,6 +106,29 @@ def key_of(value: Any, tensors: list[Any]) -> Any:
 
 
 _HASHABLE = frozenset(PLAIN)
+
+
+def _name_of(value: Any) -> Any:
+    """Return what the name of an item has in common with those of calls alike."""
+    if type(value) is str:
+        return value
+    tensors: list[Any] = []
+    found = key_of(value, tensors)
+    if tensors:
+        raise Unknown("an argument has a tensor for a name")
+    return found
+
+
+def objects_in(value: Any) -> list[Any]:
+    """Return the objects among arguments whose state a key does not hold."""
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return [found for item in value for found in objects_in(item)]
+    if kind is dict:
+        return objects_in([*value, *value.values()])
+    if kind is Tensor or kind is Parameter or kind is Buffer:
+        return objects_in(vars(value))
+    return [value] if has_state(value) else []
 
 
 def described(key: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from tensorplug.autograd.grad_mode import no_grad
 from tensorplug.core.device.meta import empty_meta
 from tensorplug.core.dispatch import layers
-from tensorplug.core.dispatch.execution import call_kernel, unwrap
+from tensorplug.core.dispatch.execution import call_kernel, overlaps, unwrap
 from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op import Delegated, Op, first_tensor
@@ -22,9 +22,9 @@ from tensorplug.core.tensor.base import TensorBase, new_tensor
 
 from .fusing import fuse
 from .graph import Graph
-from .nodes import Node, Value, map_leaves, run_node, tensors_in
+from .nodes import Node, Value, map_leaves, map_values, run_node, tensors_in
 from .program import Program
-from .steps import CallStep, FusedStep, KernelStep, Step
+from .steps import CallStep, FusedStep, KernelStep, Step, WriteStep
 
 __all__ = ["lower"]
 
@@ -93,6 +93,8 @@ class _Tracer(Layer):
             raise Unlowerable("a body that differentiates")  # kernels record nothing
         if op.kind == "composite":
             values = None if op.view else self._served(op, args, kwargs)
+            if values is None and not op.pure:
+                raise Unlowerable(op.name)  # its body may do something else next time
             if values is None:
                 return proceed(*args, **kwargs)
             if type(values) is Delegated:
@@ -169,6 +171,11 @@ class _Tracer(Layer):
         return tuple(made) if named is None else named(*made)
 
 
+def _repeats(shape: Any, strides: Any) -> bool:
+    """Return whether elements share memory, as in what ``expand`` returns: nobody may add to them."""
+    return any([n > 1 and step == 0 for n, step in zip(shape, strides, strict=True)])
+
+
 def _shaped(op: Op, values: Any) -> bool:
     """Return whether the shapes of a composite's results follow from those of its arguments."""
     try:
@@ -235,11 +242,14 @@ def lower(
 def _lower_node(tracer: _Tracer, node: Node, tensors: dict[Value, Any]) -> None:
     program = tracer.program
     steps, count, known = len(program.steps), len(program.keys), dict(tracer.places)
-    if not (node.updates or node.op.random):
+    if not node.op.random:
         try:
             tracer.op = node.op
-            with tracer.active():
-                run_node(node, tensors)
+            if node.updates:
+                _lower_write(tracer, node, tensors)
+            else:
+                with tracer.active():
+                    run_node(node, tensors)
             for value in node.outputs:
                 tracer.place(tensors[value])
             if (
@@ -265,6 +275,41 @@ def _lower_node(tracer: _Tracer, node: Node, tensors: dict[Value, Any]) -> None:
     tracer.roots = [-1 if root in shown else root for root in tracer.roots]
     out = [tracer.add(tensors[value], -1) for value in node.outputs]
     program.steps.append(CallStep(node, given, out))
+
+
+def _lower_write(tracer: _Tracer, node: Node, tensors: dict[Value, Any]) -> None:
+    """Lower a call that does nothing but write tensors to its kernel, on copies of these."""
+    op = node.op
+    given = list(map_values(node.args, tensors.__getitem__))
+    first = first_tensor(given)
+    nested = any([isinstance(value, (list, tuple)) for value in given])
+    if op.writes != node.updates or not op.overridden or nested or first is None:
+        raise Unlowerable(op.name)
+    key = first._key
+    if not dispatch_state.native_kernel(op, key) or not _of_one_key(given, key, op.mixed):
+        raise Unlowerable(op.name)
+    for index in op.writes:
+        with tracer.active():
+            given[index] = given[index].clone()
+        if overlaps(given[index]):
+            raise Unlowerable(op.name)
+    values = op.arguments(tuple(given), {})
+    if type(values) is Delegated or any([a is not b for a, b in zip(values, given, strict=True)]):
+        raise Unlowerable(op.name)
+    raw, _ = unwrap(op, values, key)
+    step = WriteStep(node, op, key, list(raw))
+    for index, value in enumerate(given):
+        if isinstance(value, TensorBase):
+            step.slots.append((index, tracer.place(value)))
+            step.template[index] = None
+    with key.runtime.quiet():
+        key.kernels[op.index](*raw)
+    for index, output in zip(op.writes, node.outputs, strict=True):
+        place = tracer.place(given[index])
+        step.written.append(place)
+        tensors[output] = given[index].detach()
+        step.out.append(tracer.add(tensors[output], tracer.roots[place]))
+    tracer.program.steps.append(step)
 
 
 #: Up to how many elements what no argument goes into is kept rather than made in each run.
@@ -350,4 +395,7 @@ def _settle(tracer: _Tracer) -> None:
         if isinstance(step, KernelStep):
             step.settle()
     roots = [tracer.roots[place] for place in program.outputs]
-    program.fresh = [root >= 0 and roots.count(root) == 1 for root in roots]
+    program.fresh = [
+        root >= 0 and roots.count(root) == 1 and not _repeats(*tracer.strides[place])
+        for place, root in zip(program.outputs, roots, strict=True)
+    ]

@@ -16,6 +16,7 @@ from tensorplug.core.contexts import thread
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.tensor.base import TensorBase
+from tensorplug.core.tensor.exposure import are_one, taken_in
 from tensorplug.nn import Buffer, Parameter
 
 from .graph import Graph
@@ -318,7 +319,9 @@ def share(tensor: Any, other: Any) -> bool:
     """Return whether two tensors are of one storage, or the same array."""
     storage = tensor._storage
     return tensor is not other and (
-        (storage is not None and storage is other._storage) or tensor._array is other._array
+        (storage is not None and storage is other._storage)
+        or tensor._array is other._array
+        or (len(taken_in) > 0 and are_one(tensor._array, other._array))
     )
 
 

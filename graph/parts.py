@@ -15,7 +15,9 @@ from typing import Any
 from tensorplug.core.contexts import Block, Steps
 from tensorplug.nn import Module, ModuleDict, ModuleList
 
-__all__ = ["Part", "Parts"]
+from .state import is_foreign
+
+__all__ = ["Part", "Parts", "children", "outermost"]
 
 
 class Part:
@@ -74,8 +76,9 @@ class Parts:
 
 
 def _is_worth_it(module: Module) -> bool:
-    """Return whether a module has modules of its own, and nobody put another ``forward`` in its place."""
-    return any(True for _ in module.children()) and "forward" not in vars(module)
+    """Return whether a module computes more than an op, and nobody put another ``forward`` in its place."""
+    several = any(True for _ in module.children()) or not is_foreign(type(module).__module__)
+    return several and "forward" not in vars(module)
 
 
 def children(module: Module) -> Iterator[Module]:

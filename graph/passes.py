@@ -108,7 +108,10 @@ def merge_common(graph: Graph, returned: frozenset[str] = frozenset()) -> int:
     kept.update([id(v) for node in graph.nodes for v in node.outputs if v.name in returned])
     removed = 0
     for node in list(graph.nodes):
-        if node.op.random or node.updates or not node.outputs:
+        op = node.op
+        if op.random or node.updates or not node.outputs:
+            continue
+        if op.kind == "composite" and not op.pure:
             continue
         if any([id(value) in kept for value in node.outputs]):
             continue  # what is returned is memory of its own

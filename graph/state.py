@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import functools
 import gc
+import logging
 import sys
 import weakref
+from abc import ABCMeta, get_cache_token
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -29,7 +31,7 @@ from typing import Any
 
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType
-from tensorplug.core.tensor.base import TensorBase
+from tensorplug.core.tensor.base import TRACKED, TensorBase
 from tensorplug.nn import Module
 
 from .comparing import ATOMS, MAPPINGS, MISSING, Held, alike, table_of
@@ -43,14 +45,17 @@ _STANDARD = sys.stdlib_module_names
 #: What no program looks into, or holds nothing that changes.
 _CLOSED: tuple[type, ...] = (
     *ATOMS, TensorBase, Device, DType, type(...), type(NotImplemented), MemberDescriptorType,
-    weakref.CallableProxyType, weakref.ProxyType,
 )  # fmt: skip
+_PROXIES = (weakref.CallableProxyType, weakref.ProxyType)
+_VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _SEQUENCES = (list, tuple, set, frozenset, deque)
 #: Modules of Python's whose objects hold nothing that changes, or nothing that programs look at.
 _SETTLED = frozenset(
     ("builtins", "datetime", "decimal", "enum", "fractions", "pathlib", "re", "typing", "uuid", "abc",
-     "_thread", "zoneinfo", "types", "_abc", "operator", "logging", "_weakrefset")
+     "_thread", "zoneinfo", "types", "_abc", "operator", "logging")
 )  # fmt: skip
+#: What Cython calls the class of functions.
+_COMPILED_FUNCTION = "cython_function_or_method"
 #: Of every class and object: nothing that programs look at.
 _UNSEEN = frozenset(("__dict__", "__doc__", "__module__", "__weakref__", "__annotations__"))
 
@@ -88,6 +93,12 @@ class State:
         # Objects with attributes, whose class may be set anew.
         self._objects: list[Any] = []
         self._classes: list[type] = []
+        # Tensors, their arrays, whether they require grad, and what else is known of their memory.
+        self._of_tensors: tuple[list[Any], list[Any], list[int], list[Any]] = ([], [], [], [])
+        # Whether it was noted what classes are said to be subclasses of.
+        self._has_abstract = False
+        # Modules that were met otherwise than by a name of a module.
+        self._met: list[ModuleType] = []
         self._known: dict[int, Any] = {}
         self.tensors: dict[int, Any] = {}
         self.owners: dict[int, Any] = {}
@@ -105,9 +116,12 @@ class State:
         while todo:
             value, label = todo.pop()
             if isinstance(value, TensorBase):
-                self.tensors[id(value)] = value
+                if id(value) not in self.tensors:
+                    self.tensors[id(value)] = value
+                    self._objects.append(value)
+                    self._classes.append(type(value))
                 self.owners.setdefault(id(value._array), value)
-                value = getattr(value, "__dict__", None) or None
+                value = getattr(value, "__dict__", None)
             if id(value) in self._known or id(value) in self.own or isinstance(value, _CLOSED):
                 continue
             self._known[id(value)] = value
@@ -127,6 +141,10 @@ class State:
                 self._keep(table, name, lambda table: [table.get(name, MISSING)])
         return value
 
+    def setting(self, read: Callable[[], Any]) -> None:
+        """Keep a setting, which a function without arguments tells."""
+        self._keep(read, "a setting", _read)
+
     def _keep(self, value: Any, label: str, read: Callable[[Any], list[Any]]) -> list[Any]:
         held = read(value)
         self._records.append((value, read, held, label))
@@ -135,7 +153,11 @@ class State:
     def _kept(self, value: Any, label: str) -> list[tuple[Any, str]]:
         """Keep one object; return what it leads to."""
         found: list[tuple[Any, str]] = []
-        if isinstance(value, MAPPINGS):
+        if isinstance(value, _PROXIES):
+            found += [(item, label) for item in self._keep(value, label, _referent)]
+        elif isinstance(value, _VIEWS):
+            found.append((value.mapping, label))
+        elif isinstance(value, MAPPINGS):
             held = _of_mapping(value)
             self._containers.append((value, _of_mapping, held, label))
             found += [(item, f"{label}[{key!r}]") for key, item in zip(*_halves(held), strict=True)]
@@ -169,6 +191,8 @@ class State:
                 found.append((value.__self__, label))
         elif isinstance(value, FunctionType):
             found += self._of_function(value)
+        elif type(value).__name__ == _COMPILED_FUNCTION and is_foreign(module_of(value)):
+            pass  # as a function of this library that was not compiled
         elif isinstance(value, functools.partial):
             found += [(item, label) for item in (value.func, value.args, value.keywords)]
         elif isinstance(value, (staticmethod, classmethod)):
@@ -185,8 +209,11 @@ class State:
         elif isinstance(value, type):
             found += self._of_class(value)
         elif isinstance(value, ModuleType):
-            pass  # the names in it that a program's functions use are kept
-        elif hasattr(type(value), "__array_interface__"):
+            if not is_foreign(value.__name__):
+                self._met.append(value)
+        elif isinstance(value, logging.Logger):
+            self._keep(value, label, _of_logger)
+        elif hasattr(type(value), "__array_interface__") or _shows_memory(value):
             self._opaque.append((_last_name(label), f"looks at an array of the host, {label}"))
         else:
             found += self._of_object(value, label)
@@ -205,6 +232,9 @@ class State:
         return found + [(cell, name) for name, cell in cells]
 
     def _of_class(self, kind: type) -> list[tuple[Any, str]]:
+        if isinstance(kind, ABCMeta) and not self._has_abstract:
+            self._has_abstract = True
+            self.setting(get_cache_token)  # another one once ABCMeta.register() was called
         if is_standard(module_of(kind)):
             return []
         held = _of_class(kind)
@@ -250,6 +280,17 @@ class State:
     def settle(self) -> None:
         """After the first run: note what it looked at that cannot be compared."""
         self.effects += [what for name, what in self._opaque if not name or name in self.used]
+        for module in self._met:
+            table = vars(module)
+            for name in self.used.intersection(table):
+                value = self.name(table, name)
+                if not callable(value):
+                    self.add(value, name)
+        for tensor in self.tensors.values():
+            for kept, fact in zip(self._of_tensors, (tensor, *_of_tensor(tensor)), strict=True):
+                kept.append(fact)
+            if tensor._state > TRACKED:  # a view, whose base may come to require grad
+                self._keep(tensor, "a tensor", _requires_grad)
 
     # --- whether it still is ---
 
@@ -286,6 +327,12 @@ class State:
         for function, *held in zip(*self._of_functions, strict=True):
             if any([a is not b for a, b in zip(_of_function(function), held, strict=True)]):
                 return "a function"
+        tensors, arrays, states, kinds = self._of_tensors
+        for number, tensor in enumerate(tensors):
+            array, state, kind = _of_tensor(tensor)
+            if state != states[number] or kind != kinds[number]:
+                return "a tensor"
+            arrays[number] = array
         for number, (table, name, value) in enumerate(self._names):
             now = table.get(name, MISSING)
             if not alike([now], [value]):
@@ -310,6 +357,7 @@ class State:
         made.tables = [table for table, _, _ in self._names]
         made.names = [name for _, name, _ in self._names]
         made.values = [value for _, _, value in self._names]
+        made.tensors, made.arrays, made.states, _ = self._of_tensors
         return made
 
 
@@ -383,8 +431,46 @@ def _halves(held: list[Any]) -> tuple[list[Any], list[Any]]:
     return held[:half], held[half:]
 
 
+def _read(read: Callable[[], Any]) -> list[Any]:
+    return [read()]
+
+
 def _of_class(kind: type) -> list[Any]:
     return _of_mapping(vars(kind))
+
+
+def _of_tensor(tensor: Any) -> tuple[Any, int, Any]:
+    """Return a tensor's array, whether it requires grad, and what programs may ask of its memory."""
+    array = tensor._array
+    return array, tensor._state, (tensor._key, tensor._shape, tensor._key.runtime.strides(array))
+
+
+def _requires_grad(tensor: Any) -> list[Any]:
+    return [tensor.requires_grad]
+
+
+def _of_logger(logger: logging.Logger) -> list[Any]:
+    """Return what decides whether a message goes anywhere."""
+    return [logger.level, logger.getEffectiveLevel(), logger.disabled, logger.manager.disable]
+
+
+def _referent(proxy: Any) -> list[Any]:
+    """Return the object behind a weak proxy."""
+    try:
+        return [proxy.__repr__.__self__]
+    except ReferenceError:
+        return [MISSING]
+
+
+def _shows_memory(value: Any) -> bool:
+    """Return whether an object shows memory that others may write, such as an array of Python's."""
+    if not (isinstance(value, memoryview) or is_standard(module_of(type(value)))):
+        return False
+    try:
+        memoryview(value).release()
+    except (TypeError, BufferError, ValueError):
+        return False
+    return True
 
 
 def _of_function(function: Any) -> list[Any]:

@@ -38,6 +38,19 @@ cdef class CallStep(Step):
     cpdef list places(self)
 
 
+cdef class WriteStep(CallStep):
+    cdef public Op op
+    cdef public DispatchKey key
+    cdef public list template, slots, written
+
+    @cython.locals(
+        raw=list, slot=tuple, index=Py_ssize_t, number=Py_ssize_t, place=Py_ssize_t, key=DispatchKey,
+    )
+    cpdef run(self, list values, list keys)
+
+    cpdef list places(self)
+
+
 cdef class FusedStep(Step):
     cdef public object call, fuser, _plugin
     cdef public list inputs, steps

@@ -14,7 +14,7 @@ from tensorplug.core.tensor.base import new_tensor
 
 from .nodes import Node, Value, run_node
 
-__all__ = ["CallStep", "FusedStep", "KernelStep", "Step"]
+__all__ = ["CallStep", "FusedStep", "KernelStep", "Step", "WriteStep"]
 
 
 class Step:
@@ -155,6 +155,44 @@ class CallStep(Step):
     def places(self) -> list[int]:
         """Return the places of the arguments."""
         return list(self.given.values())
+
+
+class WriteStep(CallStep):
+    """A call of a kernel that writes arguments, which are copies made for it.
+
+    Attributes
+    ----------
+    op, key, template, slots
+        As of a :class:`KernelStep`.
+    written : list of int
+        The places of the arguments that it writes; `out` are those of their new values.
+    """
+
+    __slots__ = ("key", "op", "slots", "template", "written")
+
+    def __init__(self, node: Node, op: Op, key: DispatchKey, template: list[Any]) -> None:
+        super().__init__(node, {}, [])
+        self.op = op
+        self.key = key
+        self.template = template
+        self.slots: list[tuple[int, int]] = []
+        self.written: list[int] = []
+
+    def run(self, values: list[Any], keys: list[DispatchKey]) -> None:
+        """Call the kernel."""
+        raw = self.template.copy()
+        for slot in self.slots:
+            index, place = slot
+            raw[index] = values[place]
+        key = self.key
+        with key.runtime.quiet():  # once: what is written half cannot be tried again
+            key.kernels[self.op.index](*raw)
+        for number, place in enumerate(self.written):
+            values[self.out[number]] = values[place]
+
+    def places(self) -> list[int]:
+        """Return the places of the arguments."""
+        return [place for _, place in self.slots]
 
 
 class FusedStep(Step):

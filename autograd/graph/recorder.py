@@ -348,7 +348,7 @@ class Recorder(GradientLayer):
                     f"{name}(): a leaf Variable that requires grad is being used in an in-place "
                     f"operation; use {name[:-1]}(), which returns another view"
                 )
-            if target._is_view() and target._base._node is None:
+            if target._view is not None and target._view.base._node is None:
                 raise RuntimeError(
                     f"{name}(): a view of a leaf Variable that requires grad is being used in an "
                     "in-place operation."
@@ -391,7 +391,7 @@ class Recorder(GradientLayer):
                 "tensor that doesn't require differentiation"
             )
         else:
-            tensor._state = VIEW if tensor._is_view() else 0
+            tensor._state = 0 if tensor._view is None else VIEW
 
     def grad_fn(self, tensor: Any) -> Any:
         """Return the node that made the tensor."""
@@ -449,7 +449,7 @@ class Recorder(GradientLayer):
 
     def detach_(self, tensor: Any) -> None:
         """Take the tensor out of its graph."""
-        if tensor._is_view():
+        if tensor._view is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         tensor._node = None
         tensor._state = 0

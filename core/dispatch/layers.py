@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ContextDecorator
+from functools import partial
 from typing import Any
 
 from ..contexts import Context, thread
@@ -64,6 +65,9 @@ class Layer:
 
     def on_hidden(self, what: str) -> None:
         """Note that a call does what it does not do with meta tensors, or does once more: a check, a draw."""
+
+    def on_setting(self, read: Callable[[], Any]) -> None:
+        """Note that a setting of the process or thread is read, as `read` returns it."""
 
     def on_layout(self) -> None:
         """Note that a call asks how a meta tensor would lie in memory."""
@@ -122,6 +126,12 @@ def note_hidden(what: str) -> None:
     """Tell this thread's layers that a call does what it does not do with meta tensors, or does once more."""
     for layer in thread.stack:
         layer.on_hidden(what)
+
+
+def note_setting(read: Callable[..., Any], *args: Any) -> None:
+    """Tell this thread's layers that a setting is read, which ``read(*args)`` returns."""
+    for layer in thread.stack:
+        layer.on_setting(partial(read, *args))
 
 
 def note_layout() -> None:

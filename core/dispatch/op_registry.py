@@ -258,8 +258,8 @@ def composite(
     A composite that takes a ``generator`` is random; others say so with ``random=True``.
 
     With ``pure=True`` the body is a function of its arguments: it reads no setting that changes, and does
-    nothing besides. Then what it called is replayed for calls alike, see :mod:`.replay`. The library's own
-    are.
+    nothing besides. Then what it called is replayed for calls alike, see :mod:`.replay`, and is part of the
+    graphs of compiled programs, which call other bodies each time. The library's own are.
 
     A kernel serves where all floating-point tensors are of one dtype. With ``mixed=True`` it takes any, and
     is the one for the dtype of the first tensor.

@@ -151,7 +151,9 @@ def from_numpy(ndarray: Any) -> Tensor:
     >>> t
     tensor([7, 2])
     """
-    return share_array(ndarray, "from_numpy")
+    tensor = share_array(ndarray, "from_numpy")
+    exposure.take_in(tensor._array)
+    return tensor
 
 
 def share_array(array: Any, name: str) -> Any:
@@ -234,7 +236,9 @@ def from_buffer(buffer: Any, dtype: DType, count: int, offset: int) -> Any:
             f"bytes) must not be greater than actual buffer length ({size} bytes)"
         )
     array = np.frombuffer(buffer, NATIVE[dtype], count, offset)
-    return share_array(array, "frombuffer")
+    tensor = share_array(array, "frombuffer")
+    exposure.take_in(tensor._array)
+    return tensor
 
 
 # --- to NumPy ---------------------------------------------------------------------------------
@@ -394,6 +398,7 @@ def _taken(
 
 def _shown(array: Any, runtime: DeviceRuntime, index: int) -> Any:
     """Return the tensor of a raw array of a runtime."""
+    exposure.take_in(array)
     where = Device(CPU.type) if runtime.type == CPU.type else Device(runtime.type, index)
     return _made(array, dispatch_key(where, runtime.dtype(array)))
 

@@ -266,6 +266,8 @@ class Tensor(TensorMethods):
     @property
     def _base(self) -> Tensor | None:
         """The tensor that this one is a view of, or None."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("reading _base")
         return None if self._view is None else self._view.base
 
     def _is_view(self) -> bool:
@@ -273,6 +275,8 @@ class Tensor(TensorMethods):
 
     def is_pinned(self, device: Any = None) -> bool:
         """Return whether this host memory is locked for copies to a device."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("is_pinned()")
         from ..device.pinned_memory import is_pinned  # on first use: saves import time
 
         return is_pinned(self, device)
@@ -305,6 +309,8 @@ class Tensor(TensorMethods):
 
     def is_shared(self) -> bool:
         """Return whether other processes can see the memory."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("is_shared()")
         from .shared_memory import is_shared  # on first use: saves import time
 
         return is_shared(self)
@@ -483,6 +489,8 @@ class Tensor(TensorMethods):
     @property
     def retains_grad(self) -> bool:
         """Whether a non-leaf tensor keeps its gradient."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("reading retains_grad")
         return self._extra is not None and self._extra.retains_grad
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
@@ -552,6 +560,8 @@ class Tensor(TensorMethods):
 
     def is_inference(self) -> bool:
         """Return whether the tensor was made in inference mode."""
+        if dispatch_state.layers_active:
+            layers.note_opaque("is_inference()")
         return self._extra is not None and self._extra.inference
 
     # --- other devices, dtypes, classes and libraries ---

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from tensorplug.core.device import determinism
-from tensorplug.core.dispatch import fast_path
+from tensorplug.core.dispatch import fast_path, layers
 from tensorplug.core.plugins.threads import limit_threads, thread_limit
 from tensorplug.core.processors import available_processors
 
@@ -66,16 +66,19 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
             raise TypeError(
                 f"use_deterministic_algorithms(): argument '{name} must be bool, not {type(value).__name__}"
             )
+    layers.note_opaque("use_deterministic_algorithms()")
     determinism.want(mode, warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Return what :func:`use_deterministic_algorithms` was told."""
+    layers.note_setting(are_deterministic_algorithms_enabled)
     return _deterministic[0]
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Return whether kernels that are not deterministic only warn."""
+    layers.note_setting(is_deterministic_algorithms_warn_only_enabled)
     return _deterministic[1]
 
 
@@ -110,6 +113,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 def get_deterministic_debug_mode() -> int:
     """Return 0, 1 or 2, see :func:`set_deterministic_debug_mode`."""
+    layers.note_setting(get_deterministic_debug_mode)
     on, warn_only = _deterministic
     return (1 if warn_only else 2) if on else 0
 
@@ -118,11 +122,13 @@ def set_warn_always(b: bool, /) -> None:
     """Remember whether warnings should come each time; ours always do, as Python's filters say."""
     if not isinstance(b, bool):
         raise TypeError(f"set_warn_always(): expects a bool, got {type(b).__name__}")
+    layers.note_opaque("set_warn_always()")
     _warn_always[0] = b
 
 
 def is_warn_always_enabled() -> bool:
     """Return what :func:`set_warn_always` was told."""
+    layers.note_setting(is_warn_always_enabled)
     return _warn_always[0]
 
 
@@ -137,11 +143,13 @@ def set_num_interop_threads(number: int, /) -> None:
         raise TypeError(f"set_num_interop_threads(): expects an int, got {type(number).__name__}")
     if number < 1:
         raise RuntimeError(f"set_num_interop_threads(): expects a positive int, got {number}")
+    layers.note_opaque("set_num_interop_threads()")
     _interop[0] = number
 
 
 def get_num_interop_threads() -> int:
     """Return what :func:`set_num_interop_threads` was told, 1 by default."""
+    layers.note_setting(get_num_interop_threads)
     return _interop[0]
 
 
@@ -158,11 +166,13 @@ def set_float32_matmul_precision(precision: str) -> None:
             "set_float32_matmul_precision(): expected 'highest', 'high' or 'medium', got "
             f"{precision!r}"
         )
+    layers.note_opaque("set_float32_matmul_precision()")
     _precision[0] = precision
 
 
 def get_float32_matmul_precision() -> str:
     """Return what :func:`set_float32_matmul_precision` was told."""
+    layers.note_setting(get_float32_matmul_precision)
     return _precision[0]
 
 
@@ -178,9 +188,11 @@ def set_num_threads(number: int) -> None:
         raise TypeError(f"set_num_threads(): expects an int, got {type(number).__name__}")
     if number < 1:
         raise RuntimeError(f"set_num_threads(): expects a positive integer, got {number}")
+    layers.note_opaque("set_num_threads()")
     limit_threads(number)
 
 
 def get_num_threads() -> int:
     """Return how many threads kernels may use: ``OMP_NUM_THREADS``, else all CPUs of the process."""
+    layers.note_setting(get_num_threads)
     return thread_limit() or _threads_at_start

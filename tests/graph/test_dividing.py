@@ -13,6 +13,7 @@ import os
 import random
 import sys
 import textwrap
+import traceback
 from itertools import count
 
 import numpy as np
@@ -27,11 +28,30 @@ import contextlib
 import tensorplug as tp
 from tensorplug.nn import functional as F
 log = []
+def outside(t, times=1):
+    t = t.sin() * 2 + times
+    print('outside')
+    return t.cos() * t
+class Noisy(tp.nn.Module):
+    def forward(self, t):
+        t = t.sin() * 2 + 1
+        log.append(t.shape)
+        return t.cos() * t
+@contextlib.contextmanager
+def ours():
+    log.append('in')
+    yield 1
+    log.append('out')
 class Program(tp.nn.Module):
     def __init__(self, layer):
         super().__init__()
         self.layer = layer
         self.count = 0
+        self.noisy = Noisy()
+    def helper(self, t):
+        t = t.sin() * 2 + 1
+        self.count += 1
+        return t.cos() * t
     @property
     def level(self):
         self.count += 1
@@ -90,8 +110,10 @@ class Side:
                 tracked = [t.sum() for t in results if getattr(t, "requires_grad", False)]
                 if tracked:
                     sum(tracked).backward()
-            except (RuntimeError, UnboundLocalError, ValueError) as error:
-                shown.append(repr(error))
+            except (RuntimeError, UnboundLocalError, ValueError, IndexError) as error:
+                frames = traceback.extract_tb(error.__traceback__)
+                lines = [f.lineno for f in frames if f.filename == self.module.__file__]
+                shown += [repr(error), lines[-1:]]
         state = [
             numbers_of(getattr(self.program, name, None)) for name in ("count", "seen", "kept")
         ]
@@ -124,6 +146,40 @@ PLACES = {
     "branch": "if n:\n    a = a.sin() * a\nelse:\n    a = a.exp() * a\n    {0}\n    a = a.sin() + 1",
     "without gradients": "with tp.no_grad():\n    c = a.sin() * a\n    {0}\n    c = c.cos() + c\na = a + c",
     "return": "if n:\n    {0}\n    return (a.sin() * a).sum(), a\na = a.cos()",
+    "lambda": "f = lambda t: t.sin() * t\na = f(a) * 2\n{0}\na = f(a) + f(y)",
+    "function": (
+        "b = a.sum()\ndef f(t, k):\n    return t.sin() * k + b\na = f(a, 3)\n{0}\na = f(a, 2) * f(y, 1)"
+    ),
+    "assignment in an expression": "a = (b := a.sin()) * b\n{0}\na = (b := a.cos()) + b * a",
+    "try": "try:\n    a = a.sin() * a\n    {0}\n    a = a.cos() * a + 1\nexcept ValueError:\n    raise",
+    "try that goes on": (
+        "try:\n    b = a.sin() * a\n    {0}\n    b = b.cos() * a\nexcept ValueError:\n    b = y\na = b * a"
+    ),
+    "finally": "try:\n    a = a.sin() * a\n    {0}\n    a = a.cos() * a + 1\nfinally:\n    self.seen = n",
+    "else": (
+        "try:\n    b = a.sin()\nexcept ValueError:\n    raise\nelse:\n    {0}\n    b = b.cos() * a\na = b * a"
+    ),
+    "match": (
+        "match n:\n    case 0:\n        a = a.sin() * a\n        {0}\n        a = a.cos() * a + 1\n"
+        "    case other:\n        a = a * other + a.exp()"
+    ),
+    "deleted": "b = a.sin() * a\na = b + a\ndel b\n{0}\na = a.cos() + a * 2",
+    "unpacked": "*b, c = a.sin() * a, a.cos() + a\na = b[0] * c\n{0}\na = a.cos() + c",
+}  # fmt: skip
+CALLS = {
+    "method": ("a = self.helper(a)\na = a + self.helper(y * a)", 4),
+    "function": ("a = outside(a) + y\na = outside(a * 2) * a", 4),
+    "module": ("a = self.noisy(a) + a\na = self.noisy(a * 2) * 2", 3),
+    "in a loop": ("for i in range(3):\n    a = a.sin() * a + i\n    a = outside(a, i) * a", 4),
+    "in a test": ("if outside(a) is not None:\n    a = a.sin() * a + outside(a.cos() * a)", 4),
+    "in a function": (
+        "def f(t):\n    return outside(t.sin() * t) * t.cos()\na = f(a) * f(a * 2)",
+        2,
+    ),
+    "by keyword": (
+        "a = outside(times=2, t=a)\na = outside(*(a, 3)) * a + outside(**{'t': a}).sin()",
+        3,
+    ),
 }
 
 
@@ -137,6 +193,43 @@ def test_goes_on_around_a_line(line, place, tmp_path):
     assert all(source for reason, source in found.breaks if "calls print" in reason)
 
 
+@pytest.mark.parametrize("name", CALLS)
+def test_goes_on_within_what_the_line_calls(name, tmp_path):
+    text, least = CALLS[name]
+    body = f"a = (x @ w).tanh() + y\n{text}\na = a.sigmoid() * scale + a.sin()\nreturn a, n"
+    found = compare(HEAD + textwrap.indent(body, " " * 8), tmp_path, calls=16)
+    assert len(found.graphs) >= least
+
+
+def test_functions_made_anew_and_methods_of_ever_other_objects_stay():
+    class Scale:
+        def __init__(self, factor):
+            self.factor = factor
+
+        def of(self, x):
+            LOG.append(self.factor)
+            return (x * self.factor).sin() + x
+
+    def scaled(factor):
+        def function(x):
+            LOG.append(factor)
+            return (x * factor).sin() + x
+
+        return function
+
+    def program(x, factor):
+        x = x.sin() * x
+        x = Scale(factor).of(x) + scaled(factor)(x)
+        return x.cos() * x
+
+    compiled = tp.compile(program)
+    x = tp.randn(3)
+    for number in range(40):
+        assert tp.equal(compiled(x, float(number)), program(x, float(number)))
+    del LOG[:]
+
+
+LOG = []
 STAYING = {
     "one list under two names": """\
 a = [x * y + 1]
@@ -196,6 +289,64 @@ f = lambda: a.sin()
 print('')
 a = a * 2 + y
 return f() + a""",
+    "a function that reads what changes in a loop": """\
+a = x * y
+for i in range(3):
+    f = lambda t: t.sin() * a + i
+    b = f(x) * a
+    print('')
+    a = b.cos() + a
+    b = f(y) * a
+return b * a""",
+    "a function that calls another": """\
+def f(t):
+    return t.sin() * y
+g = lambda t: f(t) * f(t)
+a = g(x) + x
+print('')
+a = g(a) * f(a)
+return a""",
+    "a function that another one writes for": """\
+k = 0
+def f(t):
+    nonlocal k
+    k += 1
+    return t * k
+a = f(x) + x.sin()
+print('')
+a = f(a) * a.cos()
+return a, k""",
+    "a class": """\
+class Scale:
+    factor = 2.0
+a = x.sin() * Scale.factor
+print('')
+a = a.cos() * Scale.factor + a
+return a""",
+    "an error that goes on to a handler around": """\
+a = b = x * y
+try:
+    try:
+        print('')
+        a = a.sin() + 1
+        b = a + (x + y)[n * 9]
+        a = a.cos() * b
+    finally:
+        log.append(float(a.sum()))
+except IndexError:
+    b = a * 3
+return a * b""",
+    "an error in a round of a loop": """\
+a = x * y
+for i in range(3):
+    try:
+        a = a.sin() + i
+        print('')
+        a = a * (x + y)[n * 9 * (i % 2)]
+    except IndexError:
+        continue
+    a = a.cos()
+return a""",
     "a comprehension": """\
 a = x * y + 1
 print('')
@@ -401,6 +552,8 @@ class Writer:
         return self.random.choice([
             f"log.append({a}.sum().item())", "print('here')", "self.count += 1", "self.seen = len(log)",
             f"log.append({a}.tolist())", f"log.append(float({a}.max()))", f"self.kept = {a}.detach()",
+            f"log.append(self.helper({a}).sum().item())", f"{a} = outside({a}, n)", f"{a} = self.noisy({a})",
+            f"print(f'{{{a}.sum().item():.3f}}', *{a}.shape)",
         ])  # fmt: skip
 
     def simple(self, known):
@@ -422,14 +575,38 @@ class Writer:
                 f"alias.append({a})",
                 f"{made} = items[-1] * 2",
             ]
+        elif kind < 0.84:
+            lines = self.unusual(known, made)
         else:
             return [self.breaking(known)]
         known.add(made)
         return lines
 
+    def unusual(self, known, made):
+        """Return lines that define functions, delete, unpack, or may raise."""
+        a, b, c = (self.random.choice(sorted(known)) for _ in range(3))
+        f = f"f{next(self.numbers)}"
+        number = self.random.randint(1, 3)
+        return self.random.choice([
+            [f"{f} = lambda t: t * {a} + {number}", f"{made} = {f}({b}).sin()"],
+            [f"{f} = lambda t: t * {a}", f"{a} = {a} + {b}", f"{made} = {f}({c})"],
+            [f"def {f}(t, k={number}):", f"    return t.sin() * {a} * k", f"{made} = {f}({b}) + {c}"],
+            [f"def {f}(t):", f"    u = t.sin() * {a}", "    return u + t", f"{made} = {f}({b}) + {f}({c})"],
+            [f"{made} = [{a} * t.sum() for t in ({b}, {c})][0]"],
+            [f"{made} = sum(t for t in [{a}, {b}])", f"{made} = {made} * {c}"],
+            [f"{f} = {a} * {b}", f"{made} = {f} + {c}", f"del {f}"],
+            [f"if ({made} := {a} * {b}).ndim and ({f} := {made} + {c}).ndim:", f"    {made} = {f} * {f}"],
+            [f"*{f}, {made} = {a} + 1, {b} * {c}", f"{made} = {made} * {f}[0]"],
+            [f"{made} = {a} * {b}", "if n and len(log) % 2:", "    raise ValueError('odd')"],
+            [f"{made} = {a} * {b} + ({c})[n * 9 * (len(log) % 2)]"],
+            [f"{made} = self.helper({a}) * {b}"],
+        ])  # fmt: skip
+
     def compound(self, known, depth):
         """Return lines, and add to what is known."""
-        kind = self.random.choice(["for", "if", "with", "try", "while"])
+        kind = self.random.choice(
+            ["for", "if", "with", "try", "while", "except", "else", "match", "hiding"]
+        )
         name = f"i{next(self.numbers)}"
         inside = set(known)
         body = textwrap.indent(self.block(inside, depth + 1), "    ")
@@ -450,12 +627,51 @@ class Writer:
             ]  # fmt: skip
             known |= inside & other
             return lines
+        if kind == "except":
+            error, name = self.random.choice(["ValueError", "(ValueError, IndexError)"]), f"e{name}"
+            a, b = (self.random.choice(sorted(known)) for _ in range(2))
+            (made,) = self.new()
+            last = self.random.choice(
+                [f"{made} = {b}", "raise", f"return {b}, 5", f"{made} = {a} * {b}"]
+            )
+            known.add(made)
+            return [
+                f"{made} = {a}", "try:", body, f"    {made} = {made} + {self.random.choice(sorted(inside))}",
+                f"except {error} as {name}:", f"    log.append(repr({name}))", f"    {last}",
+                *self.random.choice([[], ["finally:", "    log.append('done')"]]),
+            ]  # fmt: skip
+        if kind == "hiding":
+            a, b = (self.random.choice(sorted(known)) for _ in range(2))
+            (made,) = self.new()
+            known.add(made)
+            return [
+                f"{made} = {a}", "with contextlib.suppress(ValueError, IndexError):", body,
+                f"    {made} = {made} * {self.random.choice(sorted(inside))}",
+            ]  # fmt: skip
+        if kind == "else":
+            other = set(inside)
+            rest = textwrap.indent(self.block(other, depth + 1), "    ")
+            known |= other
+            return ["try:", body, "except ValueError:", "    raise", "else:", rest]
+        if kind == "match":
+            other = known | {name}
+            rest = textwrap.indent(self.block(other, depth + 1), "        ")
+            known |= inside & other
+            body = textwrap.indent(body, "    ")
+            first = ["    case 0:", body]
+            return [
+                "match n:",
+                *first,
+                f"    case int(k{name}):",
+                f"        {name} = y * k{name}",
+                rest,
+            ]
         known |= inside
         if kind == "with":
             context = self.random.choice(
                 ["no_grad()", "no_grad()", "enable_grad()", "autocast('cpu')"]
             )
-            return [f"with tp.{context}:", body]
+            return [f"with {self.random.choice(['ours()', f'tp.{context}'])}:", body]
         return ["try:", body, "finally:", "    log.append('done')"]
 
     def block(self, known, depth):

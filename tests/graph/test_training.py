@@ -505,3 +505,36 @@ def test_calls_that_a_rule_leaves_to_other_ops(loss):
     equal(found[0], found[1])
     equal(found[0], found[2])
     assert halves(compiled)
+
+
+REDUCTIONS = {
+    "sum": lambda x: x.sum(),
+    "mean": lambda x: x.mean(),
+    "sum of rows": lambda x: x.sum(1),
+    "sum of columns, kept": lambda x: x.sum(0, keepdim=True),
+    "mean of rows": lambda x: x.mean(1, keepdim=True),
+    "expanded": lambda x: x.expand(2, 3, 4),
+    "broadcast": lambda x: x + tp.zeros(2, 1, 1),
+    "diagonal": lambda x: x.diagonal(),
+    "norm": lambda x: x.norm(),
+    "trace": lambda x: x[:, :3].trace(),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_gradient_that_is_spread_is_added_to_one_from_outside(name):
+    reduced = REDUCTIONS[name]
+
+    def program(x, other):
+        return reduced(x) * other.sum()
+
+    compiled = tp.compile(program)
+    for number in range(4):
+        start = tp.randn(3, 4)
+        found = []
+        for run in (program, compiled):
+            x = start.clone().requires_grad_()
+            run(x, x * x).sum().backward()  # which reaches `other`, and so `x`, later
+            found.append(x.grad)
+        assert tp.allclose(found[0], found[1], 1e-5, 1e-5), number
+    assert compiled.explain().calls == 3

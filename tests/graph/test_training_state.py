@@ -4,6 +4,8 @@ import pytest
 
 import tensorplug as tp
 from tensorplug import nn
+from tensorplug.graph.steps import WriteStep
+from tensorplug.plugin import FLOATS, Kernel, hookimpl
 
 
 class Stateful(nn.Module):
@@ -72,3 +74,62 @@ def test_what_runs_again_sees_the_state_of_then(when, how, loss):
         trained(eager, eager, loss), trained(compiled, tp.compile(compiled), loss), strict=True
     ):
         tp.testing.assert_close(got, expected)
+
+
+# --- a kernel that writes statistics ----------------------------------------------------------------------
+
+
+class Moves:
+    name = "moves_statistics"
+
+    def __init__(self):
+        self.calls = 0
+
+    def moved(self, mean, var, batch_mean, rstd, momentum, eps, unbiased):
+        self.calls += 1
+        for old, new in ((mean, batch_mean), (var, (rstd**-2.0 - eps) * unbiased)):
+            old[...] = old * (1 - momentum) + new * momentum
+
+    @hookimpl
+    def tensorplug_kernels(self):
+        return [Kernel("batch_norm_update_stats", "cpu", self.moved, dtypes=FLOATS, priority=1000)]
+
+
+@pytest.fixture
+def moves():
+    plugin = Moves()
+    tp.plugins.register(plugin)
+    yield plugin
+    tp.plugins.unregister(Moves.name)
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("momentum", [0.1, 0.7, None])
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64])
+def test_statistics_are_moved_by_a_kernel(moves, dtype, momentum, recorded):
+    def network():
+        tp.manual_seed(0)
+        first = nn.BatchNorm1d(3, momentum=momentum, dtype=dtype)
+        return nn.Sequential(first, nn.ReLU(), nn.BatchNorm1d(3, affine=False, dtype=dtype))
+
+    eager, compiled = network(), network()
+    run = tp.compile(compiled)
+    for number in range(5):
+        x = tp.randn(4, 3, dtype=dtype) + number
+        seen = []
+        for model, call in ((eager, eager), (compiled, run)):
+            with tp.set_grad_enabled(recorded):
+                result = call(x)
+            if recorded:
+                model.zero_grad()
+                result.square().mean().backward()
+            seen.append([result, *model.buffers(), *[p.grad for p in model.parameters()]])
+        for expected, got in zip(*seen, strict=True):
+            assert (expected is None) == (got is None)
+            assert expected is None or tp.equal(got, expected)
+    assert moves.calls >= 20  # the gradients are captured by a run more
+    if momentum is not None:
+        (entry,) = [entry for entries in run._compiled._entries.values() for entry in entries]
+        programs = [training.forward for training in entry.trainings.values() if training]
+        steps = [step for program in programs or [entry.program] for step in program.steps]
+        assert [type(step) for step in steps].count(WriteStep) == 2 * bool(recorded)

@@ -71,7 +71,7 @@ class Implementation:
 
         call.__name__ = call.__qualname__ = schema.name.rpartition("::")[2]
         call.__doc__ = f"The op ``{schema}``."
-        made: Any = op_registry.composite(name=name, method=False, outputs="*")(call)
+        made: Any = op_registry.composite(name=name, method=False, outputs="*", pure=False)(call)
         self.op = made.op
         op_registry.register_op(self.op, f"library {schema.name.partition('::')[0]}")
 
