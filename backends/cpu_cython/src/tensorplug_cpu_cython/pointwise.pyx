@@ -613,9 +613,9 @@ def fill_new(tuple shape, value, np.dtype descriptor):
         result.fill(value)
         return result
     memset(element, 0, sizeof(element))
-    if type_number == TP_F32 and type(value) is float:
+    if type_number == TP_F32 and isinstance(value, (float, int)):
         (<float *> element)[0] = <float> <double> value
-    elif type_number == TP_F64 and type(value) is float:
+    elif type_number == TP_F64 and isinstance(value, (float, int)):
         (<double *> element)[0] = value
     elif value or not isinstance(value, (int, bool)):
         number = numpy.full((), value, descriptor)
