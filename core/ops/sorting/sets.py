@@ -13,7 +13,7 @@ from ...tensor.shapes import existing_dim
 from ..reductions.reductions import any, refuse_complex
 from ..rules import cast, check_tensor
 from .searching import searchsorted
-from .sorting import argsort, nonzero
+from .sorting import argsort, nonzero, sort
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -31,6 +31,8 @@ _ZEROS = handle("zeros")
 def lexsort(input: Tensor) -> Tensor:
     """Return the indices that sort the rows of a matrix, by the first element first."""
     rows, columns = input._shape
+    if columns == 1:
+        return argsort(input.select(1, 0), 0)
     order = _ARANGE.call(rows, device=input.device)
     for column in range(columns - 1, -1, -1):
         keys = input.select(1, column).gather(0, order)
@@ -124,13 +126,18 @@ def unique(
     if input._key.dtype is bool_ and dim is None:
         return _truth_values(input, return_inverse, return_counts)
     rows, along = _as_rows(input, dim, "unique")
-    order = argsort(rows, 0) if dim is None else lexsort(rows.detach())
-    ordered = rows.index_select(0, order)
+    if dim is None:
+        ordered, order = sort(rows, 0, stable=True)
+    else:
+        order = lexsort(rows.detach())
+        ordered = rows.index_select(0, order)
     starts = _starts(ordered.detach())
     heads = nonzero(starts).reshape(-1)
     # Of equal elements the first one stands for all.
-    values = input.reshape(-1) if dim is None else input
-    found = [values.index_select(along, order.index_select(0, heads))]
+    if dim is None:
+        found = [ordered.index_select(0, heads)]
+    else:
+        found = [input.index_select(along, order.index_select(0, heads))]
     if return_inverse:
         run = starts.cumsum(0) - 1
         inverse = _ZEROS.call(order._shape, dtype=int64, device=input.device).scatter(0, order, run)
