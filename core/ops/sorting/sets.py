@@ -24,6 +24,7 @@ _ARANGE = handle("arange")
 _CAT = handle("cat")
 _ONES = handle("ones")
 _FULL = handle("full")
+_MASKED_SELECT = handle("masked_select")
 _ZEROS = handle("zeros")
 
 
@@ -132,9 +133,11 @@ def unique(
         order = lexsort(rows.detach())
         ordered = rows.index_select(0, order)
     starts = _starts(ordered.detach())
-    heads = nonzero(starts).reshape(-1)
+    heads = nonzero(starts).select(1, 0) if return_counts or dim is not None else None
     # Of equal elements the first one stands for all.
-    if dim is None:
+    if heads is None:
+        found = [_MASKED_SELECT.call(ordered, starts)]
+    elif dim is None:
         found = [ordered.index_select(0, heads)]
     else:
         found = [input.index_select(along, order.index_select(0, heads))]
@@ -142,7 +145,7 @@ def unique(
         run = starts.cumsum(0) - 1
         inverse = _ZEROS.call(order._shape, dtype=int64, device=input.device).scatter(0, order, run)
         found.append(inverse.reshape(input._shape) if dim is None else inverse)
-    if return_counts:
+    if heads is not None and return_counts:
         found.append(_lengths(heads, starts._shape[0]))
     return tuple(found) if len(found) > 1 else found[0]
 
@@ -180,12 +183,15 @@ def unique_consecutive(
     check_tensor(input, "unique_consecutive")
     rows, along = _as_rows(input, dim, "unique_consecutive")
     starts = _starts(rows.detach())
-    heads = nonzero(starts).reshape(-1)
-    found = [(rows if dim is None else input).index_select(along, heads)]
+    heads = nonzero(starts).select(1, 0) if return_counts or dim is not None else None
+    if heads is None:
+        found = [_MASKED_SELECT.call(rows, starts)]
+    else:
+        found = [(rows if dim is None else input).index_select(along, heads)]
     if return_inverse:
         run = starts.cumsum(0) - 1
         found.append(run.reshape(input._shape) if dim is None else run)
-    if return_counts:
+    if heads is not None and return_counts:
         found.append(_lengths(heads, starts._shape[0]))
     return tuple(found) if len(found) > 1 else found[0]
 
