@@ -235,3 +235,15 @@ def test_short_rows_tell_of_missing_places(columns, wrong):
     with pytest.raises(AssertionError):
         indexing_gather.combine(array, 1, index, values, indexing_gather.ADD, refuse, array)
     np.testing.assert_array_equal(array, before)
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.bool_])
+@pytest.mark.parametrize("shape", [(3,), (3, 4), (3, 0)])
+def test_no_place_at_all(shape, dtype, accumulate):
+    """What is written nowhere leaves a copy, without a call of what lies below."""
+    x = np.ones(shape, dtype)
+    empty = np.zeros(0, np.int64)
+    found = keyed.index_put(x, [empty], np.ones((), dtype), accumulate, refuse)
+    assert found is not x
+    np.testing.assert_array_equal(found, x)
