@@ -270,7 +270,9 @@ def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
     if not filled:
         return False
     try:
-        if len(raw) == 2:  # the usual number: given one by one, no tuple and dictionary are made of them
+        if (
+            len(raw) == 2
+        ):  # the usual number: given one by one, no tuple and dictionary are made of them
             writer(raw[0], raw[1], out=target._array)
         else:
             writer(*raw, out=target._array)

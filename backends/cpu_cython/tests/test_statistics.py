@@ -59,7 +59,7 @@ def test_short_rows_of_what_is_no_number(kind: int) -> None:
 @pytest.mark.parametrize("order", [-np.inf, -3.5, -1.0, 0.5, 1.0, 2.0, 3.0, np.inf])
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("shape, dim", [((7,), (0,)), ((3, 40), (1,)), ((3, 4, 5), (0, 2))])
+@pytest.mark.parametrize(("shape", "dim"), [((7,), (0,)), ((3, 40), (1,)), ((3, 4, 5), (0, 2))])
 def test_norms_of_any_order(
     shape: tuple[int, ...], dim: tuple[int, ...], dtype: Any, keepdim: bool, order: float
 ) -> None:
