@@ -272,7 +272,7 @@ def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
     try:
         if (
             len(raw) == 2
-        ):  # the usual number: given one by one, no tuple and dictionary are made of them
+        ):  # the usual number; spelt out, as a call with a list and a keyword costs more
             writer(raw[0], raw[1], out=target._array)
         else:
             writer(*raw, out=target._array)

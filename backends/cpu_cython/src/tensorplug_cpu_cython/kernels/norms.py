@@ -14,7 +14,6 @@ from .._dtypes import FLOATS
 from ..below import below
 from .statistics import wide
 
-
 # Compiled ones: NumPy's would warn of the powers of zeros, and asking it not to costs more than small sums.
 _magnitude = pointwise.Unary("abs", np.abs).call
 _power = pointwise.Binary("pow", np.power).call
