@@ -45,7 +45,7 @@ class Device(Context):
             spelt = _SPELT.get(type)
             if spelt is not None:
                 return spelt
-        given = type
+        given: Any = type
         if isinstance(type, Device):
             if index is None:
                 return type
