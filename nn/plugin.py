@@ -11,12 +11,12 @@ from tensorplug.core.ops import declared_in
 from tensorplug.core.plugins import hookimpl
 
 from . import functional, ops
-from .functional import upsampling, vision
+from .functional import padding, upsampling, vision
 from .functional.embedding import DERIVATIVES as OF_BAGS
 from .functional.pooling import adaptive, fractional
 
 FAMILIES = (*ops.FAMILIES, functional)
-DIFFERENTIATED = (*ops.FAMILIES, adaptive, fractional, upsampling, vision)
+DIFFERENTIATED = (*ops.FAMILIES, adaptive, fractional, padding, upsampling, vision)
 
 
 class NNPlugin:

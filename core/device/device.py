@@ -8,6 +8,7 @@ from typing import Any, Self
 from ..contexts import Context, declare, thread
 
 _INTERNED: dict[tuple[str, int | None], Device] = {}
+_SPELT: dict[str, Device] = {}  # by whole strings, such as "type:1"
 
 
 class Device(Context):
@@ -40,6 +41,11 @@ class Device(Context):
 
     def __new__(cls, type: str | Device | int, index: int | None = None) -> Device:  # noqa: PYI034  interned
         """Return the one device of a type and index."""
+        if index is None and builtins.type(type) is str:
+            spelt = _SPELT.get(type)
+            if spelt is not None:
+                return spelt
+        given: Any = type
         if isinstance(type, Device):
             if index is None:
                 return type
@@ -79,6 +85,8 @@ class Device(Context):
             object.__setattr__(known, "type", name)
             object.__setattr__(known, "index", index)
             known = _INTERNED.setdefault((name, index), known)
+        if colon or index is None:
+            _SPELT[given] = known
         return known
 
     def __setattr__(self, name: str, value: object) -> None:

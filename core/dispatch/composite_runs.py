@@ -127,7 +127,9 @@ def _run_writing(op: Op, values: tuple[Any, ...], key: DispatchKey) -> None:
         targets += value if isinstance(value, (list, tuple)) else [value]
     recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
     for target in targets:
-        if recorded or (target._extra is not None and target._extra.inference):
+        if not target._state and target._storage is None and target._extra is None:
+            pass  # nothing is recorded of it
+        elif recorded or (target._extra is not None and target._extra.inference):
             dispatch_state.gradient.before_inplace(op, target, ())
         if overlaps(target):
             raise RuntimeError(

@@ -276,7 +276,10 @@ def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
     if not filled:
         return False
     try:
-        writer(*raw, out=target._array)
+        if len(raw) == 2:  # most; a call with a list and a keyword costs more
+            writer(raw[0], raw[1], out=target._array)
+        else:
+            writer(*raw, out=target._array)
     except Warning:
         with key.runtime.quiet():
             writer(*raw, out=target._array)

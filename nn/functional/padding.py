@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import bool_, int64
+from tensorplug.core.device.scalars import fitting
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import ones
 from tensorplug.core.ops.indexing.indexing import place
@@ -16,7 +18,7 @@ from tensorplug.core.tensor.shapes import Shape, as_shape
 
 from ._common import tensor
 
-__all__ = ["pad"]
+__all__ = ["constant_pad_nd", "pad"]
 
 
 def _canonical_pad(
@@ -36,12 +38,7 @@ def _canonical_pad(
         raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
     around = _around(len(shape), sizes)
     if mode == "constant":
-        for length, (before, after) in zip(shape, around, strict=True):
-            if length + before + after < 0:
-                raise RuntimeError(
-                    f"The input size {list(input.shape)} plus negative padding {around} resulted in a "
-                    "negative output size"
-                )
+        _check_sizes(shape, around)
         return input, sizes, mode, value
     if mode not in _PLACES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
@@ -80,6 +77,45 @@ def _canonical_pad(
     return input, sizes, mode, None
 
 
+def _check_sizes(shape: Shape, around: list[tuple[int, int]]) -> None:
+    for length, (before, after) in zip(shape, around, strict=True):
+        if length + before + after < 0:
+            raise RuntimeError(
+                f"The input size {list(shape)} plus negative padding {around} resulted in a negative "
+                "output size"
+            )
+
+
+def _canonical_constant(input: Any, pad: Sequence[int], value: Any = 0) -> Any:
+    input, sizes, _, _ = _canonical_pad(input, pad)
+    return input, sizes, fitting(value, input.dtype)
+
+
+@composite(rule=_canonical_constant, keeps_format=True, method=False)
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
+    """Return `input` with a number around it: :func:`pad` of the mode "constant".
+
+    Parameters
+    ----------
+    input : Tensor
+        Of any shape.
+    pad : sequence of int
+        (before, after) of the last dimension, then of the one before it, and so on; negative numbers
+        take away.
+    value : float
+        What is added.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.constant_pad_nd(tp.ones(2), (1, 2), 7)
+    tensor([7., 1., 1., 7., 7.])
+    """
+    if not value and math.copysign(1.0, value.real) > 0 and min(pad, default=-1) >= 0:
+        return place(input, *_zeros_around(input._shape, pad))
+    return _constant(input, _around(input.ndim, pad), value)
+
+
 def _around(ndim: int, sizes: Sequence[int]) -> list[tuple[int, int]]:
     """Return (before, after) of every dimension, the first one first."""
     ends = [(sizes[i], sizes[i + 1]) for i in range(0, len(sizes), 2)]
@@ -116,10 +152,7 @@ def pad(
     tensor([[3., 2., 1., 2., 3., 2.]])
     """
     if mode == "constant":
-        zero = value is None or (not value and math.copysign(1.0, value) > 0)
-        if zero and min(pad, default=-1) >= 0:
-            return place(input, *_zeros_around(input._shape, pad))
-        return _constant(input, _around(input.ndim, pad), 0.0 if value is None else value)
+        return constant_pad_nd(input, pad, 0 if value is None else value)
     result: Any = input
     for dim, (before, after) in enumerate(_around(input.ndim, pad)):
         if before or after:
@@ -159,7 +192,7 @@ def _constant(input: Any, around: list[tuple[int, int]], value: float) -> Any:
         ]
     )
     result = place(inner, tuple(size), where)
-    if value == 0 and math.copysign(1.0, value) > 0:
+    if not value and math.copysign(1.0, value.real) > 0:
         return result
     given = place(ones(inner.shape, dtype=bool_, device=input.device), tuple(size), where)
     return result.masked_fill(given.logical_not(), value)
@@ -202,3 +235,9 @@ def _wrapped(length: int, before: int, after: int) -> list[int]:
 
 _PLACES = {"reflect": _reflected, "replicate": _replicated, "circular": _wrapped}
 _CHECKS = {"reflect": _check_reflected, "replicate": _check_replicated, "circular": _check_wrapped}
+
+DERIVATIVES = [
+    derivative(
+        "constant_pad_nd", input=lambda g, pad: constant_pad_nd(g, tuple([-n for n in pad]))
+    ),
+]

@@ -197,7 +197,10 @@ def native_batch_norm(
         result, mean, rstd = batch_norm_with_statistics(
             input, running_mean, running_var, weight, bias, momentum, eps
         )
-        return result, mean.detach().to(dtype), rstd.detach().to(dtype)
+        mean, rstd = mean.detach(), rstd.detach()
+        if mean.dtype is not dtype:
+            mean, rstd = mean.to(dtype), rstd.to(dtype)
+        return result, mean, rstd
     result = F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     if training:
         return result, *_statistics(input.detach(), result._shape[1:2], eps, dtype)

@@ -12,8 +12,6 @@ from typing import Any
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.device.device import Device
-from tensorplug.core.device.dtypes import bool_
-from tensorplug.core.device.scalars import fitting
 from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.ops import ones_like
 from tensorplug.core.tensor.shapes import existing_dim
@@ -195,22 +193,6 @@ def max_pool1d_with_indices(
     return F.max_pool1d_with_indices(
         input, kernel_size, stride or None, padding, dilation, ceil_mode
     )
-
-
-def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
-    """Return `input` with a value put around it; `pad` has two numbers per dimension, from the last.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> tp.constant_pad_nd(tp.ones(2), (1, 2), 7)
-    tensor([7., 1., 1., 7., 7.])
-    """
-    fits = fitting(value, input.dtype)
-    if isinstance(fits, complex):  # of which nn.functional takes none
-        inside = F.pad(ones_like(input, dtype=bool_), list(pad))
-        return F.pad(input, list(pad)).masked_fill(inside.logical_not(), fits)
-    return F.pad(input, list(pad), "constant", fits)
 
 
 def grid_sampler(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.device.dtypes import FLOATS, DType
+from tensorplug.core.device.dtypes import ALL_DTYPES, FLOATS, DType
 
 from ..records import OpRecord, Sample
 
@@ -20,6 +20,14 @@ def _samples(make: Any, dtype: DType) -> Iterator[Sample]:
     for mode in ("reflect", "replicate", "circular"):
         yield Sample(make(2, 3, 4), (1, 2), mode)
         yield Sample(make(1, 2, 3, 4), (2, 0, 0 if mode == "circular" else -1, 1), mode)
+
+
+def _constant_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield Sample(make(2, 3), (1, 2))
+    yield Sample(make(2, 3, 4), (1, -1, 0, 2, -2, 1), 1)
+    yield Sample(make(3), (0, 0), 2)
+    yield Sample(make(2, 3), (-1, -2), 1)
+    yield Sample(make(0, 3), (1, 1, 2, 0), 3)
 
 
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -36,4 +44,11 @@ def _pad(a: Any, sizes: Any, mode: str = "constant", value: float = 0.0) -> Any:
     return result[tuple(kept)]
 
 
-RECORDS = [OpRecord("pad", _samples, _pad, FLOATS, torch="nn.functional.pad")]
+def _constant(a: Any, sizes: Any, value: float = 0) -> Any:
+    return _pad(a, sizes, "constant", value)
+
+
+RECORDS = [
+    OpRecord("constant_pad_nd", _constant_samples, _constant, ALL_DTYPES),
+    OpRecord("pad", _samples, _pad, FLOATS, torch="nn.functional.pad"),
+]

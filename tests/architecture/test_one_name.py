@@ -29,7 +29,6 @@ NOT_OPS = frozenset(
         "clear_autocast_cache",
         "compile",
         "compiled",
-        "constant_pad_nd",
         "convolution",
         "detach",
         "detach_copy",

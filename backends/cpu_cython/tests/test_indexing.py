@@ -266,3 +266,15 @@ def test_means_of_what_is_scattered(name, include_self):
         found = input.scatter_reduce(dim, tp.tensor(index), src, "mean", include_self=include_self)
         assert found.dtype is dtype
         assert tp.equal(found, tp.tensor(expected).to(dtype))
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64])
+@pytest.mark.parametrize("shape", [(3,), (3, 4), (3, 0)])
+def test_no_place_at_all(shape, dtype, accumulate):
+    """What is written nowhere leaves a copy, without a call of what lies below."""
+    x = np.ones(shape, dtype)
+    empty = np.zeros(0, np.int64)
+    found = keyed.index_put(x, [empty], np.ones((), dtype), accumulate, refuse)
+    assert found is not x
+    np.testing.assert_array_equal(found, x)

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built")
 from tensorplug_cpu_cython import statistics
+from tensorplug_cpu_cython.kernels import norms
 
 KINDS: dict[int, Any] = {
     statistics.VARIANCE: lambda x, axis: x.var(axis, ddof=1),
@@ -53,3 +54,23 @@ def test_short_rows_of_what_is_no_number(kind: int) -> None:
     with np.errstate(all="ignore"):
         expected = KINDS[kind](x.astype(np.float64), 1)
     np.testing.assert_allclose(statistics.reduce(x, kind, (1,), 1.0, False), expected, 1e-6)
+
+
+@pytest.mark.parametrize("order", [-np.inf, -3.5, -1.0, 0.5, 1.0, 2.0, 3.0, np.inf])
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("shape", "dim"), [((7,), (0,)), ((3, 40), (1,)), ((3, 4, 5), (0, 2))])
+def test_norms_of_any_order(
+    shape: tuple[int, ...], dim: tuple[int, ...], dtype: Any, keepdim: bool, order: float
+) -> None:
+    x = np.random.default_rng(0).uniform(-2, 2, shape).astype(dtype)
+    x.flat[0] = 0  # whose negative powers are infinite, of which NumPy would warn
+    sizes = np.abs(x.astype(np.float64))
+    with np.errstate(divide="ignore"):
+        if np.isinf(order):
+            expected = (sizes.max if order > 0 else sizes.min)(dim, keepdims=keepdim)
+        else:
+            expected = (sizes**order).sum(dim, keepdims=keepdim) ** (1 / order)
+    found = statistics.Norm(norms._norm).call(x, order, dim, keepdim)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-12)

@@ -64,7 +64,9 @@ def fill_new(shape: Shape, value: Number, dtype: DType, device: Device) -> Spec:
 def options(dtype: Any, device: Any, default: DType | None = None) -> tuple[DType, Device]:
     """Return the dtype and device of a creation op's keyword arguments."""
     chosen = (default or get_default_dtype()) if dtype is None else as_dtype(dtype)
-    return chosen, default_device() if device is None else Device(device)
+    if device is None:
+        return chosen, default_device()
+    return chosen, device if type(device) is Device else Device(device)
 
 
 def sizes_of(sizes: tuple[Any, ...], size: Any, name: str) -> Shape:

@@ -72,7 +72,7 @@ def like(input: Any, dtype: Any, device: Any, name: str) -> tuple[DType, Device]
     key = input._key
     return (
         key.dtype if dtype is None else as_dtype(dtype),
-        key.device if device is None else Device(device),
+        key.device if device is None else device if type(device) is Device else Device(device),
     )
 
 

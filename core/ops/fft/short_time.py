@@ -167,8 +167,9 @@ def stft(
     samples = signal._shape[-1]
     if not 0 < n_fft <= samples:
         raise RuntimeError(f"stft(): expected 0 < n_fft <= {samples}, but got n_fft={n_fft}")
-    full = _full_window("stft", window, size, n_fft, signal)
-    frames = signal.unfold(-1, n_fft, hop) * full
+    frames = signal.unfold(-1, n_fft, hop)
+    if window is not None or size < n_fft:  # else it is ones
+        frames = frames * _full_window("stft", window, size, n_fft, signal)
     whole = frames.dtype.is_complex
     if onesided is None:
         onesided = not whole

@@ -7,6 +7,7 @@ from typing import Any
 from ...device.dtypes import FLOATING, DType, bool_, scalar_type
 from ...dispatch import op_registry
 from ...dispatch.layers import note_hidden
+from ...dispatch.state import dispatch_state
 from ...errors import LinAlgError
 from ...tensor.shapes import Shape, broadcast_shapes
 from ..rules import check_tensor
@@ -132,11 +133,14 @@ def identity(n: int, like: Any) -> Any:
 
 def identity_like(A: Any) -> Any:
     """Return the identity matrix for each square matrix of `A`."""
-    return identity(A._shape[-1], A).expand(A._shape)
+    made = identity(A._shape[-1], A)
+    return made if len(A._shape) == 2 else made.expand(A._shape)
 
 
 def constant_of(A: Any, value: Any) -> Any:
     """Return `value`, which is the same for all `A`: as a function of it, of derivative zero."""
+    if not A._state and not dispatch_state.layers_active:
+        return value if value._view is None else value.clone()
     return _WHERE.call(_EYE.call(1, dtype=bool_, device=A.device), value, A)
 
 

@@ -13,7 +13,7 @@ from ...tensor.shapes import existing_dim
 from ..reductions.reductions import any, refuse_complex
 from ..rules import cast, check_tensor
 from .searching import searchsorted
-from .sorting import argsort, nonzero
+from .sorting import argsort, nonzero, sort
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -24,6 +24,7 @@ _ARANGE = handle("arange")
 _CAT = handle("cat")
 _ONES = handle("ones")
 _FULL = handle("full")
+_MASKED_SELECT = handle("masked_select")
 _ZEROS = handle("zeros")
 
 
@@ -31,6 +32,8 @@ _ZEROS = handle("zeros")
 def lexsort(input: Tensor) -> Tensor:
     """Return the indices that sort the rows of a matrix, by the first element first."""
     rows, columns = input._shape
+    if columns == 1:
+        return argsort(input.select(1, 0), 0)
     order = _ARANGE.call(rows, device=input.device)
     for column in range(columns - 1, -1, -1):
         keys = input.select(1, column).gather(0, order)
@@ -124,18 +127,25 @@ def unique(
     if input._key.dtype is bool_ and dim is None:
         return _truth_values(input, return_inverse, return_counts)
     rows, along = _as_rows(input, dim, "unique")
-    order = argsort(rows, 0) if dim is None else lexsort(rows.detach())
-    ordered = rows.index_select(0, order)
+    if dim is None:
+        ordered, order = sort(rows, 0, stable=True)
+    else:
+        order = lexsort(rows.detach())
+        ordered = rows.index_select(0, order)
     starts = _starts(ordered.detach())
-    heads = nonzero(starts).reshape(-1)
+    heads = nonzero(starts).select(1, 0) if return_counts or dim is not None else None
     # Of equal elements the first one stands for all.
-    values = input.reshape(-1) if dim is None else input
-    found = [values.index_select(along, order.index_select(0, heads))]
+    if heads is None:
+        found = [_MASKED_SELECT.call(ordered, starts)]
+    elif dim is None:
+        found = [ordered.index_select(0, heads)]
+    else:
+        found = [input.index_select(along, order.index_select(0, heads))]
     if return_inverse:
         run = starts.cumsum(0) - 1
         inverse = _ZEROS.call(order._shape, dtype=int64, device=input.device).scatter(0, order, run)
         found.append(inverse.reshape(input._shape) if dim is None else inverse)
-    if return_counts:
+    if heads is not None and return_counts:
         found.append(_lengths(heads, starts._shape[0]))
     return tuple(found) if len(found) > 1 else found[0]
 
@@ -173,12 +183,15 @@ def unique_consecutive(
     check_tensor(input, "unique_consecutive")
     rows, along = _as_rows(input, dim, "unique_consecutive")
     starts = _starts(rows.detach())
-    heads = nonzero(starts).reshape(-1)
-    found = [(rows if dim is None else input).index_select(along, heads)]
+    heads = nonzero(starts).select(1, 0) if return_counts or dim is not None else None
+    if heads is None:
+        found = [_MASKED_SELECT.call(rows, starts)]
+    else:
+        found = [(rows if dim is None else input).index_select(along, heads)]
     if return_inverse:
         run = starts.cumsum(0) - 1
         found.append(run.reshape(input._shape) if dim is None else run)
-    if return_counts:
+    if heads is not None and return_counts:
         found.append(_lengths(heads, starts._shape[0]))
     return tuple(found) if len(found) > 1 else found[0]
 

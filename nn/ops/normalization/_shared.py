@@ -18,7 +18,11 @@ def wide(tensor: Any) -> Any:
 
 def fit(input: Any, *numbers: Any) -> bool:
     """Return whether the numbers of channels are of the input's dtype, or float32 for half precision."""
-    if all([number._key is input._key for number in numbers]):
+    key = input._key
+    for number in numbers:
+        if number._key is not key:
+            break
+    else:
         return True
     dtype = numbers[0].dtype if numbers else None
     if dtype is not input.dtype and not (dtype is float32 and input.dtype in HALVES):

@@ -146,8 +146,7 @@ def _of_batch(
     momentum: float | None,
     eps: float,
 ) -> tuple[Any, Any, Any]:
-    affine = [t for t in (weight, bias) if t is not None]
-    if len(affine) == 2 and fit(input, *affine):
+    if weight is not None and bias is not None and fit(input, weight, bias):
         output, mean, rstd = native_batch_norm(input, weight, bias, eps)
     else:
         output, mean, rstd = native_batch_norm(input, None, None, eps)

@@ -182,6 +182,8 @@ cdef bint put(
     cdef int dims, d
     if places is None or np.PyArray_NDIM(array) + key.common_dims > 63:
         return False
+    if not np.PyArray_SIZE(places):  # a mask that is nowhere true
+        return True
     dims = result_shape(array, key, shape)
     for d in range(dims):
         if not shape[d]:

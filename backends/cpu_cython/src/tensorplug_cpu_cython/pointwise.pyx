@@ -3,11 +3,15 @@
 import numpy
 
 cimport numpy as np
+from libc.stdint cimport int16_t, int32_t, int64_t
 from libc.string cimport memcmp, memcpy, memset
 
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport simd_level, threads_for
-from .types cimport TP_BOOL, TP_C64, TP_C128, TP_ELEMENTS, TP_F32, TP_F64, descriptors, element_number, element_of
+from .types cimport (
+    TP_BOOL, TP_C64, TP_C128, TP_ELEMENTS, TP_F32, TP_F64, TP_I8, TP_I16, TP_I32, TP_I64, TP_U8, descriptors, element_number,
+    element_of,
+)
 from .memory_overlap cimport may_share
 
 np.import_array()
@@ -510,6 +514,23 @@ cdef np.ndarray broadcast(np.ndarray array, np.ndarray like):
     return numpy.broadcast_to(array, (<object> like).shape)
 
 
+cdef bint set_small(char *element, int type_number, int value) noexcept:
+    """Set an element to a number that all whole numbers' types hold; return whether it is of one."""
+    if type_number == TP_I64:
+        (<int64_t *> element)[0] = value
+    elif type_number == TP_I32:
+        (<int32_t *> element)[0] = value
+    elif type_number == TP_I16:
+        (<int16_t *> element)[0] = value
+    elif type_number == TP_I8 or type_number == TP_U8:
+        element[0] = <char> value
+    elif type_number == TP_BOOL:
+        element[0] = value != 0
+    else:
+        return False
+    return True
+
+
 def fill_new(tuple shape, value, np.dtype descriptor):
     """Return a new array whose elements are all `value`."""
     cdef np.npy_intp sizes[64]
@@ -526,9 +547,9 @@ def fill_new(tuple shape, value, np.dtype descriptor):
         result.fill(value)
         return result
     memset(element, 0, sizeof(element))
-    if type_number == TP_F32 and type(value) is float:
+    if type_number == TP_F32 and isinstance(value, (float, int)):
         (<float *> element)[0] = <float> <double> value
-    elif type_number == TP_F64 and type(value) is float:
+    elif type_number == TP_F64 and isinstance(value, (float, int)):
         (<double *> element)[0] = value
     elif type_number == TP_C64 and type(value) is complex:
         (<float *> element)[0] = <float> <double> value.real
@@ -536,6 +557,8 @@ def fill_new(tuple shape, value, np.dtype descriptor):
     elif type_number == TP_C128 and type(value) is complex:
         (<double *> element)[0] = value.real
         (<double *> element)[1] = value.imag
+    elif isinstance(value, int) and 0 <= value < 128 and set_small(element, type_number, value):
+        pass
     elif value or not isinstance(value, (int, bool)):
         number = numpy.full((), value, descriptor)
         memcpy(element, np.PyArray_DATA(number), np.PyArray_ITEMSIZE(number))

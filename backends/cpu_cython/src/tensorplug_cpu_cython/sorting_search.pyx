@@ -157,6 +157,9 @@ def grid_counts(points, edges, weight):
     result = new_array(<np.dtype> descriptors[number], dims, shape, NULL)
     if not cells:
         return result
+    if not dims:  # a point without coordinates is in no cell
+        result.fill(0)
+        return result
     if weight is not None:
         factors = in_rows(weight)
         each = np.PyArray_DATA(factors)

@@ -8,8 +8,9 @@
 /* How many places of a row, or channels of a place, are worked on at a time. */
 enum { WIDTH = 512 };
 
-/* Rows of results shorter than NARROW, of planes of at most SMALL elements: so many planes at a time; or channels. */
-enum { NARROW = 8, SMALL = 256, BESIDE = 64 };
+/* Rows of results shorter than NARROW, of at least SEVERAL planes of at most SMALL elements: so many planes at a time;
+   or channels. */
+enum { NARROW = 8, SMALL = 256, BESIDE = 64, SEVERAL = 4 };
 
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 

@@ -105,7 +105,7 @@ static void OF(mean)(const tp_boxes *p, const void *x_, void *o_) {
         });
         return;
     }
-    if (!p->channels_last && columns < NARROW && plane <= SMALL) {
+    if (!p->channels_last && columns < NARROW && plane <= SMALL && p->samples * channels >= SEVERAL) {
         TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
             for (ptrdiff_t k = begin; k < end; k += BESIDE)
                 OF(mean_planes)(p, x + k * plane, LEAST(BESIDE, end - k), o + k * results);
@@ -217,7 +217,7 @@ static void OF(gradient)(const tp_boxes *p, const void *g_, void *o_) {
         });
         return;
     }
-    if (!p->channels_last && columns < NARROW && plane <= SMALL) {
+    if (!p->channels_last && columns < NARROW && plane <= SMALL && p->samples * channels >= SEVERAL) {
         TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
             for (ptrdiff_t k = begin; k < end; k += BESIDE)
                 OF(spread_planes)(p, g + k * results, LEAST(BESIDE, end - k), o + k * plane);

@@ -18,6 +18,6 @@ def build(table: KernelTable) -> None:
 
     @table.kernel(dtypes=ELEMENTS)
     def equal(input: Any, other: Any) -> bool:
-        if input.dtype != other.dtype:
+        if input.dtype is not other.dtype:
             return bool((input == other).all())
-        return b"\0" not in compare(input, other).tobytes()  # quicker than all() of few elements
+        return 0 not in compare(input, other).tobytes()  # quicker than all() of few elements

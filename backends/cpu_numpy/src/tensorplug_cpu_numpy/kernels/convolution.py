@@ -24,6 +24,7 @@ Indexed = Any  # an array that takes tuples of slices and ints, which NumPy's ty
 
 # The elements of columns that are spelled out at a time: about a core's second cache.
 _PART = 1 << 18
+_FEW = 1 << 14  # of fewer, one product is faster than a call for each place of the kernel
 _SHORT = (
     512  # samples with fewer positions are put side by side, for products that are worth a call
 )
@@ -51,7 +52,7 @@ def convolution(
     windows = _windows(_padded(input, padding), weight.shape[2:], stride, dilation)
     where = windows.shape[2 + len(padding) :]
     output = np.empty((n, o, *where), input.dtype)
-    if weight.shape[1] == 1 and groups == o:
+    if weight.shape[1] == 1 and groups == o and windows.size > _FEW:
         _by_channel(windows, weight, output)
     else:
         rows = weight.reshape(groups, o // groups, math.prod(weight.shape[1:]))
@@ -122,7 +123,7 @@ def convolution_weight(
     o, c = gradient.shape[1], input.shape[1]
     where = gradient.shape[2:]
     windows = _windows(_padded(input, padding), kernel, stride, dilation, where)
-    if c == groups == o:
+    if c == groups == o and windows.size > _FEW:
         weight: Indexed = np.empty((o, 1, *kernel), input.dtype)
         letters = "nc" + "xyz"[: len(kernel)]
         for at in itertools.product(*map(range, kernel)):

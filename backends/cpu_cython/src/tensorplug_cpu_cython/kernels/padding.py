@@ -1,0 +1,12 @@
+"""The kernel that pads with a number."""
+
+from __future__ import annotations
+
+from tensorplug.plugin import ALL_DTYPES, KernelTable
+
+from .. import strided
+
+
+def build(table: KernelTable) -> None:
+    """Add this family's kernels to `table`."""
+    table.add("constant_pad_nd", strided.padded, dtypes=ALL_DTYPES)
