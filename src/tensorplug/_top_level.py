@@ -13,7 +13,6 @@ from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.device.device import Device
 from tensorplug.core.dispatch.keys import default_device
-from tensorplug.core.ops import ones_like
 from tensorplug.core.tensor.shapes import existing_dim
 from tensorplug.nn import functional as F
 
