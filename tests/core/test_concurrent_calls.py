@@ -15,7 +15,7 @@ import tensorplug as tp
 from tensorplug.core.dispatch.call_cache import clear_call_caches
 from tensorplug.core.dispatch.op_registry import get_op
 from tensorplug.nn import functional as F
-from tensorplug.testing.cases import assert_same, map_tensors, samples_of, tensors_in
+from tensorplug.testing.cases import map_tensors, samples_of, tensors_in
 from tensorplug.testing.comparison import as_exact
 from tensorplug.testing.records import all_records
 
@@ -58,17 +58,30 @@ def outcome(op: Any, sample: Any) -> Any:
         return f"{type(error).__name__}: {error}"
 
 
+def assert_near(expected: list[Any], found: list[Any], halves: bool) -> None:
+    """Raise AssertionError unless arrays are equal but for their rounding.
+
+    A call that meets another thread's first one, whose steps are being traced, takes these steps itself;
+    replayed, some go together and round once.
+    """
+    tolerance = 2e-2 if halves else 1e-5
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_allclose(other, one, tolerance, tolerance, err_msg="other values")
+
+
 def work(op: Any, cases: list[Any], seed: int, start: Any, wrong: list[Any]) -> None:
     order = random.Random(seed)
     start.wait()
     for _ in range(CALLS):
         sample, expected = order.choice(cases)
         found = outcome(op, sample)
+        given = tensors_in((sample.args, sample.kwargs))
+        halves = any(tensor.dtype is tp.bfloat16 for tensor in given)
         try:
             if isinstance(found, str) or isinstance(expected, str):
                 assert found == expected
             else:
-                assert_same(expected, found, "other values")
+                assert_near(expected, found, halves)
         except (AssertionError, ValueError) as error:
             wrong.append(f"{op.name} {sample}: {error}"[:400])
 

@@ -151,7 +151,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("torch.fx.passes.graph_drawer", PENDING, "FxGraphDrawer"),
     ("torch.fx.passes.operator_support", PENDING, "OperatorSupport OperatorSupportBase"),
     ("torch.fx.passes.splitter_base", PENDING, "_SplitterBase"),
-    ("torch.fx.proxy", INSIDE, "MetaProxy ParameterProxy"),
+    ("torch.fx.proxy", INSIDE, "MetaProxy"),
     ("torch.jit", SCRIPTED, "export_opnames jit_module_from_flatbuffer save_jit_module_to_flatbuffer"),
     ("torch.library", INSIDE, "get_kernel"),
     ("torch.monitor", PENDING, "Aggregation Event Stat TensorboardEventHandler log_event"),
