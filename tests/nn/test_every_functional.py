@@ -159,6 +159,7 @@ CALLS = {
 }  # fmt: skip
 
 ELSEWHERE = {
+    "constant_pad_nd": "in torch at the top level alone: test_top_level_functions.py",
     "ctc_loss": "torch's gradient takes log_softmax along: test_functional_loss.py",
     "grouped_mm": "of bfloat16 only in torch: test_grouped_mm.py",
     "gumbel_softmax": "random: test_functional_activation.py",

@@ -519,9 +519,11 @@ def _added(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
         _broadcast_to(name, input, shape)
     factor = fitting if name in ("addmv", "addr") else coefficient  # as torch refuses or takes them
     beta, alpha = factor(beta, product._key.dtype), factor(alpha, product._key.dtype)
+    if alpha != 1:
+        product = mul(product, alpha)
     if beta == 0:
-        return product if alpha == 1 else mul(product, alpha)
-    return add(input if beta == 1 else mul(input, beta), product, alpha=alpha)
+        return product
+    return add(input if beta == 1 else mul(input, beta), product)
 
 
 exact_out(matmul, mm, bmm, mv, dot, vdot, inner, addbmm, addmm, addmv, baddbmm)
