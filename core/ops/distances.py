@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from ..device.dtypes import FLOATING, Number, float32
+from ..device.dtypes import FLOATING, Number, finfo, float32
 from ..dispatch.op_registry import composite, handle
 from ..dispatch.out_dtypes import exact_out
 from ..tensor.shapes import broadcast_shapes, normalize_dim
@@ -111,6 +112,8 @@ def cdist(
         raise RuntimeError(f"cdist(): X1 and X2 must have one dtype, got {x1.dtype} and {x2.dtype}")
     if p < 0:
         raise RuntimeError(f"cdist(): only supports non-negative p values, got {p}")
+    if p > finfo(x1.dtype).max:
+        p = math.inf  # as which the numbers' dtype has it
     if compute_mode is not None and compute_mode not in _MODES:
         raise ValueError(
             f"cdist(): {compute_mode!r} is not a valid value for compute_mode; use one of "

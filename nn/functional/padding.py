@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import bool_, int64
+from tensorplug.core.device.dtypes import Number, bool_, int64
 from tensorplug.core.device.scalars import fitting
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import ones
@@ -92,7 +92,7 @@ def _canonical_constant(input: Any, pad: Sequence[int], value: Any = 0) -> Any:
 
 
 @composite(rule=_canonical_constant, keeps_format=True, method=False)
-def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Number = 0) -> Tensor:
     """Return `input` with a number around it: :func:`pad` of the mode "constant".
 
     Parameters
@@ -102,7 +102,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
     pad : sequence of int
         (before, after) of the last dimension, then of the one before it, and so on; negative numbers
         take away.
-    value : float
+    value : number
         What is added.
 
     Examples
@@ -174,7 +174,7 @@ def _zeros_around(shape: Shape, sizes: Sequence[int]) -> tuple[Shape, tuple[slic
     return tuple(whole), tuple(where)
 
 
-def _constant(input: Any, around: list[tuple[int, int]], value: float) -> Any:
+def _constant(input: Any, around: list[tuple[int, int]], value: Any) -> Any:
     if not any(before or after for before, after in around):
         return input.clone()
     size = [sum(ends, length) for length, ends in zip(input.shape, around, strict=True)]

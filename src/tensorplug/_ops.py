@@ -50,9 +50,6 @@ class OpOverload:
         self.__module__ = packet.__module__
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if "out" in kwargs and self._implementation is None and "out" not in self._overloadname:
-            # The form that writes is another one, such as ``add.out``.
-            raise RuntimeError(f"Unknown keyword argument 'out' for operator '{self}'")
         return self._target(*args, **kwargs)
 
     @property

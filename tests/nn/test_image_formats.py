@@ -12,6 +12,7 @@ tp.nn  # noqa: B018  # its ops
 #: Calls by the op's name, each of an image with four channels.
 CALLS = {
     "alpha_dropout": [lambda f, x: f.alpha_dropout(x, 0.5, True)],
+    "constant_pad_nd": [],  # by pad
     "channel_shuffle": [lambda f, x: f.channel_shuffle(x, 2)],
     "dropout": [lambda f, x: f.dropout(x, 0.5), lambda f, x: f.dropout(x, 0.5, False)],
     "dropout1d": [],

@@ -288,10 +288,6 @@ R |= {
     "module to copy": lambda t: t.nn.Linear(1, 1).to("cpu", copy=True),
 }
 R.update(D)
-R["out= of another overload"] = lambda t: t.ops.aten.add.Tensor(
-    t.ones(2), t.ones(2), out=t.empty(2)
-)
-R["out= of the default overload"] = lambda t: t.ops.aten.exp.default(t.ones(2), out=t.empty(2))
 R["take_along_dim of a number"] = lambda t: t.take_along_dim(t.tensor(3), t.tensor(0), 0)
 R["index_reduce of too many rows"] = lambda t: t.index_reduce(
     t.ones(3), 0, t.tensor([0]), t.ones(2), "amax"

@@ -58,7 +58,7 @@ class _Pass(type):
 class BasePass(metaclass=_Pass):
     """A pass over a loader, in whichever processes."""
 
-    kinds = (SerialIterator, ParallelIterator)
+    kinds: tuple[type, ...] = (SerialIterator, ParallelIterator)
 
 
 class SerialPass(BasePass):
