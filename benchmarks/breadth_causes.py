@@ -12,7 +12,7 @@ _RANDOM = (
 )
 _SCATTERED = "masks among the indices become positions first, and a number becomes a tensor"
 _LAYOUT = "strides and offsets are asked of the device's runtime where a tensor does not lie as new ones do"
-_COMPLEX = "NumPy computes with complex numbers, of which the compiled kernels know none"
+_COMPLEX = "transcendental functions of complex numbers are NumPy's, and the rest goes in passes of its own"
 _NOTHING = "torch does next to nothing, or a sample asks for an order of memory, which is a second copy here"
 _ARGUMENTS = (
     "arguments of many kinds are read in Python first; bounds that are tensors are read as numbers"
