@@ -332,6 +332,18 @@ def note(tensor: T) -> T:
     return tensor
 
 
+def notes_of(tensor: Any) -> list[weakref.ref[Any]]:
+    """Return those references to a tensor that :func:`note` made."""
+    return [known for known in weakref.getweakrefs(tensor) if known.__callback__ is _gone]
+
+
+def note_anew(tensor: Any) -> None:
+    """Do what :func:`note` does with a tensor whose class has changed."""
+    for reference in notes_of(tensor):
+        _gone(reference)
+    note(tensor)
+
+
 def _gone(reference: weakref.ref[Any]) -> None:
     global recorded
     _alive.discard(reference)

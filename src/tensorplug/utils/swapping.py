@@ -6,8 +6,12 @@ import weakref
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.dispatch import overrides
 from tensorplug.core.dispatch.layers import note_opaque
 from tensorplug.core.tensor.base import TensorBase
+from tensorplug.core.tensor.copies import own_slots
+
+_UNSET: Any = object()
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
@@ -16,12 +20,12 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     Parameters
     ----------
     t1, t2 : Tensor
-        With classes whose objects are alike; a Parameter and a Tensor are.
+        Of classes with the same slots; a Parameter and a Tensor have none.
 
     Raises
     ------
     RuntimeError
-        If one is referred to weakly, or is in a graph that accumulates into it.
+        If one is referred to weakly, their classes have different slots, or a graph accumulates into one.
 
     Examples
     --------
@@ -32,29 +36,26 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     tensor([0., 0., 0.])
     """
     for name, tensor in (("t1", t1), ("t2", t2)):
-        if weakref.getweakrefs(tensor):
+        if len(weakref.getweakrefs(tensor)) > len(overrides.notes_of(tensor)):
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
         if tensor.is_leaf and tensor._node is not None:
             raise RuntimeError(
                 "swap_tensors(): a graph accumulates into the tensor; free the graph first"
             )
+    slots = own_slots(type(t1))
+    if slots != own_slots(type(t2)):
+        raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
     note_opaque("swap_tensors()")
     one: Any = t1
     other: Any = t2
     one.__class__, other.__class__ = other.__class__, one.__class__
     one.__dict__, other.__dict__ = other.__dict__, one.__dict__
-    slots = [*TensorBase.__slots__, *_own_slots(type(one)), *_own_slots(type(other))]
-    for slot in dict.fromkeys(slots):
-        of_one, of_other = getattr(one, slot, None), getattr(other, slot, None)
-        object.__setattr__(one, slot, of_other)
-        object.__setattr__(other, slot, of_one)
-
-
-def _own_slots(cls: type) -> list[str]:
-    found: list[str] = []
-    for kind in cls.__mro__:
-        if kind in (Tensor, TensorBase):
-            break
-        slots = kind.__dict__.get("__slots__", ())
-        found += [slots] if isinstance(slots, str) else list(slots)
-    return found
+    for slot in (*TensorBase.__slots__, *slots):
+        of_one, of_other = getattr(one, slot, _UNSET), getattr(other, slot, _UNSET)
+        for tensor, value, before in ((one, of_other, of_one), (other, of_one, of_other)):
+            if value is not _UNSET:
+                object.__setattr__(tensor, slot, value)
+            elif before is not _UNSET:
+                object.__delattr__(tensor, slot)
+    overrides.note_anew(one)
+    overrides.note_anew(other)
