@@ -6,12 +6,7 @@ from typing import Any
 
 from ..tensor.base import TRACKED, TensorBase
 from .arguments import plain_arguments, reads_tensor
-from .call_cache import (
-    CallCache,
-    cache_call,
-    cache_delegation,
-    spec_of_values,
-)
+from .call_cache import CallCache, cache_call, cache_delegation, spec_of_values
 from .call_keys import all_given, call_key
 from .composite_results import finished, finished_all
 from .composite_runs import (
@@ -22,9 +17,7 @@ from .composite_runs import (
     run_decomposition,
     run_overridden,
 )
-from .execution import (
-    run_cached,
-)
+from .execution import run_cached
 from .keys import made_key
 from .list_calls import call_of_list
 from .op import Delegated, Op, Spec

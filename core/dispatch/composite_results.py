@@ -5,12 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor.base import unset_tensor, wrap
-from .call_cache import (
-    CachedCall,
-)
-from .execution import (
-    contract,
-)
+from .call_cache import CachedCall
+from .execution import contract
 from .keys import DispatchKey
 from .op import Op
 from .state import dispatch_state

@@ -10,13 +10,7 @@ from ..tensor.base import TRACKED, TensorBase, bump_version
 from . import contracts
 from .arguments import plain_arguments
 from .composite_results import output_of, wrapped
-from .execution import (
-    call_kernel,
-    kernel_of,
-    note_together,
-    overlaps,
-    unwrap,
-)
+from .execution import call_kernel, kernel_of, note_together, overlaps, unwrap
 from .keys import DispatchKey, made_key
 from .op import Delegated, Op, first_tensor
 from .released_views import released

@@ -6,18 +6,11 @@ from typing import Any
 
 from ..tensor.base import TRACKED, TensorBase
 from .arguments import plain_arguments, reads_tensor
-from .call_cache import (
-    CachedCall,
-    CallCache,
-    store_call,
-)
+from .call_cache import CachedCall, CallCache, store_call
 from .call_keys import all_given, ambiguous, call_key
 from .composite_results import finished, wrapped
 from .composite_runs import of_one_key, run_canonical, run_overridden
-from .execution import (
-    execute,
-    run_cached,
-)
+from .execution import execute, run_cached
 from .op import Delegated, Op, Spec, first_tensor
 from .released_views import executed, released
 from .replay import replayed

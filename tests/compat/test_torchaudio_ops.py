@@ -4,22 +4,18 @@ import itertools
 
 import numpy as np
 import pytest
+from registering import as_before, registered
 from scipy.signal import lfilter
 
 import tensorplug as tp
 from tensorplug.compat import libraries
 from tensorplug.compat.torchaudio import filters, plugin
-from tensorplug.core import plugins
 
 
 @pytest.fixture(scope="module")
 def ops():
-    known = plugins.record_of(plugin.name) is not None
-    if not known:
-        plugins.register(plugin)
-    yield tp.ops.torchaudio
-    if not known:
-        plugins.unregister(plugin.name)
+    with registered(plugin):
+        yield tp.ops.torchaudio
 
 
 @pytest.mark.parametrize("dtype", [tp.float32, tp.float64])
@@ -162,14 +158,10 @@ def test_transducers_refuse_what_does_not_fit(ops):
     ["/x/torchaudio/lib/_torchaudio.so", "C:/y/torchaudio/lib/libtorchaudio.cp311-win_amd64.pyd"],
 )
 def test_its_libraries_are_answered_for(path):
-    known = plugins.record_of(plugin.name) is not None
-    libraries.load(path)
-    try:
+    with as_before(plugin):
+        libraries.load(path)
         assert tp.ops._torchaudio.is_align_available() is True
         assert tp.ops._torchaudio.cuda_version() is None
-    finally:
-        if not known:
-            plugins.unregister(plugin.name)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ import math
 
 import numpy as np
 import pytest
+from registering import registered
 
 import tensorplug as tp
 from tensorplug.autograd import gradcheck
 from tensorplug.compat.torchvision import plugin
-from tensorplug.core import plugins
 from tensorplug.library import registration
 
 RNG = np.random.default_rng(7)
@@ -27,12 +27,8 @@ REGIONS = np.concatenate(
 
 @pytest.fixture(scope="module")
 def ops():
-    known = plugins.record_of(plugin.name) is not None
-    if not known:
-        plugins.register(plugin)
-    yield tp.ops.torchvision
-    if not known:
-        plugins.unregister(plugin.name)
+    with registered(plugin):
+        yield tp.ops.torchvision
 
 
 def tensor(array):
