@@ -16,16 +16,8 @@ from tensorplug import fx, nn
 
 try:
     import torch
-    import torch.fx
 except ImportError:  # what needs it is skipped
     torch = None
-
-LIBRARIES = [tp] if torch is None else [tp, torch]
-
-
-@pytest.fixture(params=LIBRARIES, ids=lambda lib: lib.__name__)
-def lib(request):
-    return request.param
 
 
 def block(lib):
