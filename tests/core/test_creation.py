@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import tensorplug as tp
 
@@ -233,20 +233,48 @@ def test_frombuffer_shares_memory():
     st.floats(-50, 50),
     st.floats(-50, 50),
     st.floats(-5, 5).filter(lambda step: abs(step) > 0.01),
-    st.sampled_from(["float32", "float64", "int64"]),
+    st.sampled_from(["float32", "float64", "int64", "int8", "int16", "int32"]),
+    st.sampled_from(["arange", "range"]),
 )
-@settings(max_examples=200, deadline=None)
-def test_arange_has_as_many_numbers_as_torchs(start, end, step, name):
+@settings(max_examples=300, deadline=None)
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+def test_ranges_have_as_many_numbers_as_torchs(start, end, step, name, function):
+    assume("float" in name or abs(step) >= 1)  # torch divides by a step that it has rounded to 0
     ours, theirs = {"dtype": getattr(tp, name)}, {"dtype": getattr(torch, name)}
     try:
-        expected = torch.arange(start, end, step, **theirs)
+        expected = getattr(torch, function)(start, end, step, **theirs)
     except (RuntimeError, ValueError):
         with pytest.raises(RuntimeError):
-            tp.arange(start, end, step, **ours)
+            getattr(tp, function)(start, end, step, **ours)
         return
-    made = tp.arange(start, end, step, **ours)
+    made = getattr(tp, function)(start, end, step, **ours)
     assert tuple(made.shape) == tuple(expected.shape)
     assert np.allclose(made.tolist(), expected.tolist(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name", ["int8", "uint8", "int64", "float16", "bfloat16", "float32", "float64"]
+)
+@pytest.mark.parametrize(
+    "bounds",
+    [(1e300, 1e300), (0, 1e300), (0, 1e300, 1e299), (1e39, 1e39, 1), (0, 1, 1e-30),
+     (2**63, 2**63 + 2), (2**70,)],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("function", ["arange", "range"])
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+def test_ranges_of_large_bounds(function, bounds, name):
+    if function == "range" and (len(bounds) == 1 or bounds[-1] == 1e-30):
+        return  # torch takes no single bound, and divides by zero
+    ours, theirs = {"dtype": getattr(tp, name)}, {"dtype": getattr(torch, name)}
+    try:
+        expected = getattr(torch, function)(*bounds, **theirs)
+    except (RuntimeError, ValueError, OverflowError):
+        with pytest.raises(RuntimeError):
+            getattr(tp, function)(*bounds, **ours)
+        return
+    made = getattr(tp, function)(*bounds, **ours)
+    assert made.tolist() == expected.tolist()
 
 
 @given(

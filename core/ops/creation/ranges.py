@@ -39,6 +39,8 @@ _EQ = op_registry.handle("eq")
 _FLIP = op_registry.handle("flip")
 _POW = op_registry.handle("pow")
 
+_INT64 = 1 << 63  # one above the largest int64
+
 
 @primitive("start, step, count, dtype", method=False)
 def arange_new(start: Number, step: Number, count: int, dtype: DType, device: Device) -> Spec:
@@ -54,7 +56,7 @@ def _bound(value: Any, name: str, argument: str) -> Number:
     read = number(value, name, argument)
     if isinstance(read, complex):
         raise RuntimeError(f"{name}(): argument '{argument}' must be real, got {read!r}")
-    return read
+    return read if isinstance(read, float) or -_INT64 <= read < _INT64 else float(read)
 
 
 def _bounds(bounds: tuple[Any, ...], start: Any, end: Any, step: Any, name: str) -> list[Number]:
@@ -74,6 +76,32 @@ def _bounds(bounds: tuple[Any, ...], start: Any, end: Any, step: Any, name: str)
         _bound(value, name, argument)
         for value, argument in zip(values, ("start", "end", "step"), strict=True)
     ]
+
+
+def _check_counted(numbers: tuple[Number, ...], dtype: DType) -> None:
+    """Check that bounds and step are in the range of what counts: int64 for ints, float32 for halves.
+
+    Raises
+    ------
+    RuntimeError
+        If one lies outside.
+    """
+    if dtype.category == INTEGER or dtype.is_half:
+        for value in numbers:
+            fitting(value, int64 if dtype.category == INTEGER else float32)
+
+
+def _length(count: int, name: str) -> int:
+    """Return how many numbers there are; an array cannot hold 2**63 of them.
+
+    Raises
+    ------
+    RuntimeError
+        If there are as many.
+    """
+    if count >= _INT64:
+        raise RuntimeError(f"{name}(): invalid size, possible overflow? Got {count:.5g} numbers")
+    return count
 
 
 def _steps(start: Any, end: Any, step: Any, name: str) -> float:
@@ -128,13 +156,14 @@ def arange(
     """
     if len(bounds) == 1 and start is end is step is None and type(bounds[0]) is int:
         chosen, where = options(dtype, device, int64)
-        if chosen is int64 and bounds[0] >= 0:
+        if chosen is int64 and 0 <= bounds[0] < _INT64:
             return made(arange_new(0, 1, bounds[0], chosen, where), requires_grad)
     first, last, by = _bounds(bounds, start, end, step, "arange")
     whole = all(isinstance(value, int) for value in (first, last, by))
     chosen, where = options(dtype, device, int64 if whole else None)
     if chosen.category in (BOOL, COMPLEX):
         raise NotImplementedError(f"arange(): not implemented for {chosen.name}")
+    _check_counted((first, last, by), chosen)
     steps = _steps(first, last, by, "arange")
     if chosen.category == INTEGER and not whole:
         first, last, by = int(first), int(last), int(by)  # type: ignore[arg-type]
@@ -145,7 +174,7 @@ def arange(
         count = -((first - last) // by)
     else:
         count = math.ceil(steps)
-    return made(arange_new(first, by, count, chosen, where), requires_grad)
+    return made(arange_new(first, by, _length(count, "arange"), chosen, where), requires_grad)
 
 
 @composite(method=False)
@@ -181,8 +210,11 @@ def range(
     chosen, where = options(dtype, device)
     if chosen.category in (BOOL, COMPLEX):
         raise NotImplementedError(f"range(): not implemented for {chosen.name}")
+    _check_counted((first, last, by), chosen)
+    if chosen.category == INTEGER:
+        first, last, by = int(first), int(last), int(by)  # type: ignore[arg-type]
     count = math.floor(_steps(first, last, by, "range")) + 1
-    return made(arange_new(first, by, count, chosen, where), requires_grad)
+    return made(arange_new(first, by, _length(count, "range"), chosen, where), requires_grad)
 
 
 @composite(method=False)
