@@ -212,6 +212,7 @@ def range(
         raise NotImplementedError(f"range(): not implemented for {chosen.name}")
     _check_counted((first, last, by), chosen)
     if chosen.category == INTEGER:
+        _steps(first, last, by, "range")
         first, last, by = int(first), int(last), int(by)  # type: ignore[arg-type]
     count = math.floor(_steps(first, last, by, "range")) + 1
     return made(arange_new(first, by, _length(count, "range"), chosen, where), requires_grad)
