@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from tensorplug.core.device.dtypes import (
 )
 from tensorplug.core.dispatch.autocast_policies import Policy, named, policy_of
 from tensorplug.core.dispatch.keys import DispatchKey
-from tensorplug.core.dispatch.layers import Layer, recording
+from tensorplug.core.dispatch.layers import Layer, note_changed, recording
 from tensorplug.core.dispatch.op_registry import Op, first_tensor
 from tensorplug.core.plugins import discovery
 from tensorplug.core.tensor.base import TensorBase, version_of
@@ -32,9 +32,11 @@ class Settings:
     enabled: dict[str, bool] = field(default_factory=dict)
     dtypes: dict[str, DType] = field(default_factory=dict)
     cache_enabled: bool = True
-    # By the tensor's id, dtype and whether recorded: the tensor, its version, and what it became. Each
-    # outermost context has one of its own.
-    cache: dict[tuple[int, DType, bool], tuple[Tensor, int, Tensor]] | None = None
+    # By the tensor's id, dtype, whether recorded and the layers that saw the cast, such as a capture's:
+    # the tensor, its version, and what it became. Each outermost context has one of its own.
+    cache: dict[tuple[int, DType, bool, tuple[Layer, ...]], tuple[Tensor, int, Tensor]] | None = (
+        None
+    )
 
 
 # `within_cast`: within an op whose arguments are converted; what it consists of is left alone.
@@ -55,6 +57,16 @@ class AutocastLayer(Layer):
     name = "autocast"
     order = 200
     nested = True  # an op without a policy may consist of such that have one
+
+    def graph_key(self) -> Hashable:
+        """Return for which device types autocast is on, with their dtypes, and whether casts are kept."""
+        settings = thread.autocast
+        on = [
+            f" {kind} {default_dtype(kind)}" for kind in settings.enabled if settings.enabled[kind]
+        ]
+        return (
+            f"autocast{''.join(sorted(on))}{'' if settings.cache_enabled else ', casts not kept'}"
+        )
 
     def __call__(
         self,
@@ -131,6 +143,7 @@ def convert(value: Any, device: str, dtype: DType) -> Any:
 
 def _cast(tensor: Any, dtype: DType) -> Tensor:
     """Return a tensor in another dtype; that of a parameter is kept until the outermost context ends."""
+    note_changed()
     cache = thread.autocast.cache
     if not (
         cache is not None
@@ -143,7 +156,8 @@ def _cast(tensor: Any, dtype: DType) -> Tensor:
         and tensor._node is None
     ):
         return tensor.to(dtype)
-    key = id(tensor), dtype, recording.enabled
+    others = tuple([other for other in thread.stack if other is not layer])
+    key = id(tensor), dtype, recording.enabled, others
     version = version_of(tensor)
     known = cache.get(key)
     if known is not None and known[1] == version:

@@ -32,6 +32,8 @@ class ThreadState(threading.local):
         Whether the thread records for differentiation, and whether it makes inference tensors.
     stack : tuple of Layer
         The active layers, lowest order first.
+    entered : tuple of Layer
+        Those that the innermost call goes through.
     preferred : tuple of str
         The plugins whose kernels are preferred.
     close : callable
@@ -45,6 +47,7 @@ class ThreadState(threading.local):
     enabled: bool = True
     inference: bool = False
     stack: tuple[Any, ...] = ()
+    entered: tuple[Any, ...] = ()
     preferred: tuple[str, ...] = ()
     close: Callable[[], None] = NOTHING
     layered: bool = False

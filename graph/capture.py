@@ -38,7 +38,10 @@ from .nodes import (
     tensors_in,
 )
 
-__all__ = ["Recorder", "Uncapturable", "called", "capture"]
+__all__ = ["CHANGED", "Recorder", "Uncapturable", "called", "capture", "settled"]
+
+#: Of an op that has to be taken apart.
+CHANGED = "a layer changes calls within an op"
 
 #: Decides whether a call of an op becomes a node; else what its body calls does.
 Level = Callable[[Op, tuple[Any, ...], dict[str, Any]], bool]
@@ -62,7 +65,8 @@ def capture(
     ----------
     function : callable
         A function of tensors, or a module, whose parameters and buffers then are state of the graph under
-        their names. Other tensors that it uses become constants. It runs once.
+        their names. Other tensors that it uses become constants. It runs once; again for each op within
+        which ``autocast`` casts, such as ``einsum``, and which is then captured by its body.
     *args
         Tensors, real ones or on "meta", in any nesting, and plain objects, which the graph holds for.
     level : callable, optional
@@ -91,12 +95,31 @@ def capture(
       %linear: float32[3, 1] = linear(%input, %weight, %bias)
       return %linear
     """
-    recorder = Recorder(level or called, shapes_from_data)
-    recorder.add_state(function)
-    recorder.add_arguments(function, args, kwargs or {})
-    with recorder.active():
-        result = function(*args, **(kwargs or {}))
-    return recorder.finished(result)
+
+    def run(recorder: Recorder) -> Graph:
+        recorder.add_state(function)
+        recorder.add_arguments(function, args, kwargs or {})
+        with recorder.active():
+            result = function(*args, **(kwargs or {}))
+        return recorder.finished(result)
+
+    return settled(run, level or called, shapes_from_data)
+
+
+def settled(
+    run: Callable[[Recorder], Graph], level: Level = called, shapes_from_data: bool = False
+) -> Graph:
+    """Return what `run` makes of a recorder; of a further one where that has an op to take apart."""
+    apart: set[str] = set()
+    while True:
+        known = len(apart)
+        recorder = Recorder(level, shapes_from_data)
+        recorder.apart = apart
+        try:
+            return run(recorder)
+        except Uncapturable:
+            if len(apart) == known:
+                raise
 
 
 class Recorder(Memory, Layer):
@@ -129,8 +152,11 @@ class Recorder(Memory, Layer):
         self.settings: list[Callable[[], Any]] = []
         # Where new tensors are made, of which dtype.
         self.defaults = get_default_dtype(), default_device()
-        # Within a call that becomes a node, what is called is its own affair.
+        # Within a call that becomes a node, what is called is its own affair; unless a layer above changes
+        # it: such composites, by name, are taken apart when the program is captured again.
         self.inside = False
+        self.is_changed = False
+        self.apart: set[str] = set()
         self.noting = False
         self.reads: list[str] = []
 
@@ -163,6 +189,7 @@ class Recorder(Memory, Layer):
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
     ) -> Any:
         """Pass a call on and note it."""
+        entered = thread.entered
         if self.inside:
             return proceed(*args, **kwargs)
         if self.ended is not None:
@@ -171,8 +198,8 @@ class Recorder(Memory, Layer):
                 return proceed(*args, **kwargs)
             finally:
                 self.inside = False
-        if op.kind == "composite" and op.inplace_of is None and not self.level(op, args, kwargs):
-            with self.active():
+        if self._is_apart(op, args, kwargs):
+            with layers.going_in(entered):
                 return self._taken_apart(op, args, dict(kwargs))
         before = [(t, version_of(t), t._shape) for t in tensors_in((args, kwargs))]
         self.reads = []
@@ -183,6 +210,10 @@ class Recorder(Memory, Layer):
             self.inside = False
         self.noting = True
         try:
+            if self.is_changed:
+                self.is_changed = False
+                self.apart.add(op.name)
+                self._refuse(CHANGED)
             self._noted(op, args, kwargs, result, before)
         except Uncapturable as error:
             self._end(error)
@@ -248,6 +279,12 @@ class Recorder(Memory, Layer):
             return False
         return True
 
+    def _is_apart(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Return whether not a call, but what its body calls is captured."""
+        if op.kind != "composite" or op.inplace_of is not None:
+            return False
+        return op.name in self.apart or not self.level(op, args, kwargs)
+
     def _taken_apart(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the body of a composite, which a kernel may stand in for elsewhere."""
         out = kwargs.pop("out", None)
@@ -274,6 +311,10 @@ class Recorder(Memory, Layer):
                 self._node(known_op("graph.expect"), (self.value_of(tensor), tensor.tolist()))
         else:
             self._end(Uncapturable(f"the program reads data: {how}", source_line()))
+
+    def on_changed(self) -> None:
+        """Note that what an op consists of is not what it is without the layers around it."""
+        self.is_changed = self.inside
 
     def on_setting(self, read: Callable[[], Any]) -> None:
         """Keep what tells a setting that the program, or an op of it, looks at."""

@@ -18,6 +18,7 @@ from typing import Any
 from tensorplug.autograd.transforms.pytree import tree_flatten
 from tensorplug.core import Tensor
 from tensorplug.core.contexts import thread
+from tensorplug.core.dispatch.layers import isolated
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Buffer, Module, Parameter
@@ -29,7 +30,7 @@ from .entries import Entry
 from .explanations import Break, Explanation
 from .graph import Graph
 from .guards import Watch
-from .keys import PLAIN, Unknown, call_key, described, modes, objects_in, records
+from .keys import PLAIN, Unknown, around, call_key, described, modes, objects_in, records
 from .memory import KEPT, Uncapturable, is_mirrored, is_seen_in, memory_of, source_line
 from .nodes import Value, values_in
 from .ops import Unexpected
@@ -74,6 +75,8 @@ class Compiled:
         self._captures = self._calls = self._eager_calls = 0
         # Whether the program computes gradients of ops that keep more than their arguments and results.
         self._differentiates = False
+        # The composites, by name, that layers around them change within.
+        self._apart: set[str] = set()
         # The modules that the program reaches, and those compiled each by itself.
         self._reached: list[Module] = []
         self._parts: Parts | None = None
@@ -107,7 +110,7 @@ class Compiled:
         for entry in entries:
             if entry.holds(tensors):
                 try:
-                    result = entry.run(tensors, recorded)
+                    result = self._run(entry, tensors, recorded)
                 except Unexpected:
                     continue
                 except Exception as error:
@@ -128,6 +131,13 @@ class Compiled:
             self._line = self._line or self._read_line
             return self._in_parts(args, kwargs)
         return self._capture(key, args, kwargs, tensors)
+
+    def _run(self, entry: Entry, tensors: list[Any], recorded: bool) -> Any:
+        """Run an entry's graph, which holds what the layers around the call do."""
+        if dispatch_state.layers_active and thread.stack:
+            with isolated():
+                return entry.run(tensors, recorded)
+        return entry.run(tensors, recorded)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -193,6 +203,7 @@ class Compiled:
         function = self._function
         kind = RecordedLevel if self._differentiates else Recorder
         recorder = kind(follow=not self._fullgraph)
+        recorder.apart, apart = self._apart, len(self._apart)
         recorder.add_state(getattr(function, "__self__", function))
         for number, tensor in enumerate(tensors):
             recorder.add(f"input{number or ''}", tensor, "input")
@@ -212,6 +223,8 @@ class Compiled:
         with watch.watching(recorder.is_busy), recorder.active(), by_lines:
             result = function(*args, **kwargs)
         self._captures += 1
+        if len(self._apart) > apart:
+            return result  # the next call takes an op apart
         for read in recorder.settings:
             watch.setting(read)
         given.settle()
@@ -328,7 +341,7 @@ class Compiled:
 
 def _is_seen() -> bool:
     """Return whether something of this thread is to see the ops of a call, or what they save."""
-    if dispatch_state.layers_active and (thread.stack or thread.modes or thread.preferred):
+    if dispatch_state.layers_active and (thread.modes or thread.preferred or None in around()):
         return True
     # Hooks, such as a checkpoint's, are for what the ops of the program save.
     return dispatch_state.gradient.watched and bool(thread.saved_hooks)

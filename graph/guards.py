@@ -138,7 +138,7 @@ class Watch(State):
                 self._function(frame)
             elif event == "c_call":
                 name = frame.f_globals.get("__name__") or ""
-                if not name.startswith(LIBRARY) and _impure(arg, name):
+                if not name.startswith(LIBRARY) and _impure(arg, name, frame):
                     self._effect(f"calls {getattr(arg, '__qualname__', arg)}()")
 
         def steps() -> tuple[Steps, Steps]:
@@ -219,12 +219,12 @@ def _asked_for(frame: FrameType | None) -> bool:
     return frame is not None and not (frame.f_globals.get("__name__") or "").startswith(LIBRARY)
 
 
-def _impure(function: Callable[..., Any], caller: str) -> bool:
+def _impure(function: Callable[..., Any], caller: str, frame: FrameType) -> bool:
     """Return whether a function that a module calls differs from call to call, or does something besides."""
     if id(function) in _IMPURE:
         return True
     if id(function) in _INTERPRETER:  # Python's own modules do so for nothing that programs see
-        return caller == "inspect" or not is_standard(caller)
+        return _asked_for(frame) if caller == "inspect" else not is_standard(caller)
     owner = getattr(function, "__self__", None)
     module = getattr(function, "__module__", None) or (
         owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__

@@ -20,7 +20,7 @@ from .guards import has_state
 from .memory import is_mirrored
 
 __all__ = [
-    "PLAIN", "Unknown", "call_key", "described", "key_of", "modes", "objects_in", "records",
+    "PLAIN", "Unknown", "around", "call_key", "described", "key_of", "modes", "objects_in", "records",
 ]  # fmt: skip
 
 #: What arguments may be beside tensors, and results.
@@ -35,7 +35,14 @@ def records() -> bool:
 def modes() -> list[Any]:
     """Return what decides how ops run, and where and of which dtype tensors are made."""
     inference = bool(dispatch_state.inference) and bool(thread.inference)
-    return [records(), inference, get_default_dtype(), default_device()]
+    return [records(), inference, get_default_dtype(), default_device(), around()]
+
+
+def around() -> tuple[Any, ...]:
+    """Return the graph keys of the layers around a call; None is one's under which calls stay eager."""
+    if not dispatch_state.layers_active:
+        return ()
+    return tuple([layer.graph_key() for layer in thread.stack])
 
 
 class Unknown(Exception):
@@ -106,6 +113,8 @@ def key_of(value: Any, tensors: list[Any]) -> Any:
 
 
 _HASHABLE = frozenset(PLAIN)
+#: How many parts of a key tell how ops run.
+_MODES = 5
 
 
 def _name_of(value: Any) -> Any:
@@ -134,9 +143,10 @@ def objects_in(value: Any) -> list[Any]:
 def described(key: Any) -> str:
     """Return a key as text."""
     parts = []
-    for part in key[4:]:
+    for part in key[_MODES:]:
         if isinstance(part, tuple) and len(part) >= 5 and hasattr(part[1], "dtype"):
             parts.append(f"{part[1].dtype.name}{list(part[2])}")
         else:
             parts.append(str(part))
-    return ", ".join(parts) + ("" if key[0] else ", without recording")
+    layers = [f", within {layer}" for layer in key[_MODES - 1]]
+    return ", ".join(parts) + "".join(layers) + ("" if key[0] else ", without recording")

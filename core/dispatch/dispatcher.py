@@ -135,6 +135,7 @@ def enter_layers(
 
     previous = thread.stack
     thread.stack = below
+    thread.entered = stack
     try:
         return layer(op, args, kwargs, proceed)
     finally:

@@ -7,7 +7,7 @@ tracing, profiling and functional transforms are layers, and so may a plugin's b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, ContextDecorator
 from functools import partial
 from typing import Any
@@ -57,6 +57,14 @@ class Layer:
         """Handle one call; ``proceed(*args, **kwargs)`` passes it on."""
         return proceed(*args, **kwargs)
 
+    def graph_key(self) -> Hashable:
+        """Return what calls under this layer have in common that one captured graph may serve.
+
+        The graph then holds what the layer makes of a call. None, as here, if no graph can: such calls
+        stay eager.
+        """
+        return None
+
     def on_read(self, tensor: Any, how: str) -> None:
         """Note that data of a tensor decides what follows: it goes to the host, or into a shape."""
 
@@ -65,6 +73,9 @@ class Layer:
 
     def on_hidden(self, what: str) -> None:
         """Note that a call does what it does not do with meta tensors, or does once more: a check, a draw."""
+
+    def on_changed(self) -> None:
+        """Note that a layer above this one changes the arguments of a call that follows."""
 
     def on_setting(self, read: Callable[[], Any]) -> None:
         """Note that a setting of the process or thread is read, as `read` returns it."""
@@ -128,6 +139,12 @@ def note_hidden(what: str) -> None:
         layer.on_hidden(what)
 
 
+def note_changed() -> None:
+    """Tell the layers below the one that sees a call that its arguments are changed."""
+    for layer in thread.stack:
+        layer.on_changed()
+
+
 def note_setting(read: Callable[..., Any], *args: Any) -> None:
     """Tell this thread's layers that a setting is read, which ``read(*args)`` returns."""
     for layer in thread.stack:
@@ -169,6 +186,19 @@ class _GradientOff(Context):
     def _changes(self) -> dict[str, Any]:
         count_grad_disabled()
         return {"enabled": False}
+
+
+class going_in(Context):
+    """Has those of the layers that a call goes through see what its body calls that see a composite's."""
+
+    __slots__ = ("entered",)
+
+    def __init__(self, entered: tuple[Layer, ...]) -> None:
+        self.entered = entered
+
+    def _changes(self) -> dict[str, Any]:
+        stack = tuple([layer for layer in self.entered if layer.nested])
+        return count_layers() | {"stack": stack}
 
 
 #: Says whether this thread records for differentiation, and whether it makes inference tensors.

@@ -24,7 +24,7 @@ from tensorplug.core.device.dtypes import DType, dtype_named
 from tensorplug.core.ops.creation.creation import zeros
 from tensorplug.core.tensor import layout as layouts
 from tensorplug.graph import Graph, Node, Uncapturable, Value
-from tensorplug.graph.capture import Recorder
+from tensorplug.graph.capture import Recorder, settled
 from tensorplug.graph.nodes import known_op, values_in
 from tensorplug.graph.symbolic import Size, at, generalize, same
 from tensorplug.nn import Module, Parameter
@@ -357,24 +357,29 @@ def _other(dim: Dim, size: int, number: int) -> int:
 def _captured(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Graph, Any]:
     kept = [(buffer, buffer.clone()) for buffer in mod.buffers()]
     random = get_rng_state()
-    recorder = Recorder()
-    recorder.add_state(mod)
-    recorder.add_arguments(mod, args, kwargs)
-    try:
+    results: list[Any] = []
+
+    def run(recorder: Recorder) -> Graph:
+        recorder.add_state(mod)
+        recorder.add_arguments(mod, args, kwargs)
         with recorder.active():
             result = mod(*args, **kwargs)
         found, tree = tree_flatten(result)
+        results[:] = [tree_unflatten(list(range(len(found))), tree)]
         for leaf in found:
             if not isinstance(leaf, (Tensor, *_PLAIN)):
                 raise Uncapturable(f"the module returns a {type(leaf).__name__}")
-        graph = recorder.finished(found)
+        return recorder.finished(found)
+
+    try:
+        graph = settled(run)
     finally:
         set_rng_state(random)
         with no_grad():
             for buffer, before in kept:
                 buffer.copy_(before)
     graph.remove_unused()
-    return graph, tree_unflatten(list(range(len(found))), tree)
+    return graph, results[0]
 
 
 def _dynamic(
