@@ -1,0 +1,208 @@
+"""From a module and its arguments to a program."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from tensorplug.autograd import no_grad
+from tensorplug.autograd.transforms.pytree import tree_flatten, tree_leaves, tree_unflatten
+from tensorplug.core import Tensor
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import DType
+from tensorplug.core.ops.creation.creation import zeros
+from tensorplug.graph import Graph, Uncapturable
+from tensorplug.graph.capture import Recorder, settled
+from tensorplug.graph.symbolic import at, generalize, same
+from tensorplug.nn import Module
+
+from ..random import get_rng_state, set_rng_state
+from .dims import Dim, DimHint
+from .program import ExportedProgram, Leaf
+
+_PLAIN = (int, float, complex, bool, str, type(None), DType, Device)
+
+
+def export(
+    mod: Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    strict: bool = False,
+) -> ExportedProgram:
+    """Return what a module does with arguments like these as a program.
+
+    Parameters
+    ----------
+    mod : Module
+        It runs with the arguments, and once for each combination of two sizes of each ``Dim``; its state
+        and the random numbers to come are as before.
+    args, kwargs
+        Tensors in any nesting of tuples, lists and dicts, and plain values, which the program holds for.
+    dynamic_shapes : tuple or dict, optional
+        For each argument, or by name: ``{dim: Dim}``, or a ``Dim``, ``Dim.AUTO`` or None for each dimension.
+    strict : bool
+        Accepted as torch has it.
+
+    Raises
+    ------
+    Uncapturable
+        If what the module does depends on its arguments' data.
+    ValueError
+        If it does something else for other sizes.
+
+    Examples
+    --------
+    >>> import io
+    >>> import tensorplug as tp
+    >>> program = tp.export.export(tp.nn.ReLU(), (tp.ones(2),))
+    >>> file = io.BytesIO()
+    >>> tp.export.save(program, file)
+    >>> tp.export.load(file).module()(tp.tensor([-1.0, 1.0]))
+    tensor([0., 1.])
+    """
+    kwargs = dict(sorted((kwargs or {}).items()))
+    hints = {hint for hint in tree_leaves(dynamic_shapes) if isinstance(hint, DimHint)}
+    # Sizes with hints are first taken to be independent, then equal where they were, then to stay.
+    tries: list[str | None] = ["s{place}_{number}", "s{size}"] if hints - {Dim.STATIC} else [None]
+    if Dim.AUTO in hints:
+        tries.append(None)
+    for name in tries[:-1]:
+        try:
+            return _exported(mod, args, kwargs, _dynamic(mod, args, kwargs, dynamic_shapes, name))
+        except (ValueError, RuntimeError):
+            pass
+    return _exported(mod, args, kwargs, _dynamic(mod, args, kwargs, dynamic_shapes, tries[-1]))
+
+
+def _exported(
+    mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: dict[int, dict[int, Dim]]
+) -> ExportedProgram:
+    leaves, tree = tree_flatten((tuple(args), kwargs))
+    dims: dict[str, Dim] = {}
+    sizes: dict[str, int] = {}
+    for tensor in [leaf for leaf in leaves if isinstance(leaf, Tensor)]:
+        for number, dim in shapes.get(id(tensor), {}).items():
+            dims.setdefault(dim.name, dim)
+            if sizes.setdefault(dim.name, tensor.shape[number]) != tensor.shape[number]:
+                raise ValueError(f"export(): {dim} is {sizes[dim.name]} and {tensor.shape[number]}")
+    others = {
+        name: _other(dims[name], size, number) for number, (name, size) in enumerate(sizes.items())
+    }
+
+    def captured(setting: Mapping[str, int]) -> tuple[Graph, Any]:
+        def resized(leaf: Any) -> Any:
+            found = shapes.get(id(leaf), {})
+            if all([setting[dim.name] == leaf.shape[number] for number, dim in found.items()]):
+                return leaf
+            shape = list(leaf.shape)
+            for number, dim in found.items():
+                shape[number] = setting[dim.name]
+            return zeros(shape, dtype=leaf.dtype, device=leaf.device)
+
+        given = [resized(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        return _captured(mod, *tree_unflatten(given, tree))
+
+    settings = [
+        dict(zip(sizes, chosen, strict=True))
+        for chosen in itertools.product(*[(size, others[name]) for name, size in sizes.items()])
+    ]
+    graphs = [captured(setting) for setting in settings]
+    graph = generalize([(s, g) for s, (g, _) in zip(settings, graphs, strict=True)])
+    beyond = {
+        name: _other(dims[name], size, number + 5)
+        for number, (name, size) in enumerate(sizes.items())
+    }
+    if graph is None or (sizes and not same(at(graph, beyond), captured(beyond)[0])):
+        raise ValueError(
+            f"export(): the module does something else for other sizes of {', '.join(sizes)}; leave those "
+            "out of dynamic_shapes, or write the program so that sizes decide nothing"
+        )
+    inputs = tree_unflatten([Leaf() if isinstance(leaf, Tensor) else leaf for leaf in leaves], tree)
+    return ExportedProgram(graph, dims, inputs, graphs[0][1])
+
+
+def _other(dim: Dim, size: int, number: int) -> int:
+    """Return another size that a dimension may have."""
+    for step in (number + 1, -(number + 1), 1, -1):
+        other = size + step
+        if other >= max(dim.min, 1) and (dim.max is None or other <= dim.max):
+            return other
+    raise ValueError(f"export(): {dim} leaves no other size than {size}")
+
+
+def _captured(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Graph, Any]:
+    kept = [(buffer, buffer.clone()) for buffer in mod.buffers()]
+    random = get_rng_state()
+    results: list[Any] = []
+
+    def run(recorder: Recorder) -> Graph:
+        recorder.add_state(mod)
+        recorder.add_arguments(mod, args, kwargs)
+        with recorder.active():
+            result = mod(*args, **kwargs)
+        found, tree = tree_flatten(result)
+        results[:] = [tree_unflatten(list(range(len(found))), tree)]
+        for leaf in found:
+            if not isinstance(leaf, (Tensor, *_PLAIN)):
+                raise Uncapturable(f"the module returns a {type(leaf).__name__}")
+        return recorder.finished(found)
+
+    try:
+        graph = settled(run)
+    finally:
+        set_rng_state(random)
+        with no_grad():
+            for buffer, before in kept:
+                buffer.copy_(before)
+    graph.remove_unused()
+    return graph, results[0]
+
+
+def _dynamic(
+    mod: Any, args: Any, kwargs: Any, given: Any, hinted: str | None
+) -> dict[int, dict[int, Dim]]:
+    """Return for each tensor, by id, which of its dimensions may differ.
+
+    Those with hints are called as `hinted` says; with None those stay as they are that can.
+    """
+    found: dict[int, dict[int, Dim]] = {}
+    if not given:
+        return found
+    names = list(inspect.signature(mod.forward).bind(*args, **kwargs).arguments.items())
+    if isinstance(given, Mapping):
+        pairs = [(value, given.get(name)) for name, value in names]
+    else:
+        pairs = list(zip([value for _, value in names], given, strict=True))
+
+    def add(value: Any, spec: Any) -> None:
+        if spec is None:
+            return
+        if isinstance(value, Tensor):
+            items = spec.items() if isinstance(spec, Mapping) else enumerate(spec)
+            for number, dim in items:
+                size = value.shape[number]
+                if isinstance(dim, DimHint):
+                    form = hinted if hinted or dim is not Dim.DYNAMIC else "s{size}"
+                    if form is None or dim is Dim.STATIC or (dim is Dim.AUTO and size < 2):
+                        continue
+                    dim = Dim(form.format(place=len(found), number=number, size=size))
+                if isinstance(dim, Dim):
+                    found.setdefault(id(value), {})[number % value.ndim] = dim
+                elif dim is not None and not (isinstance(dim, int) and dim == value.shape[number]):
+                    raise TypeError(
+                        f"export(): a dimension is a Dim, its size or None, got {dim!r}"
+                    )
+        elif isinstance(value, Mapping):
+            for key, item in value.items():
+                add(item, spec.get(key))
+        else:
+            for item, part in zip(value, spec, strict=True):
+                add(item, part)
+
+    for value, spec in pairs:
+        add(value, spec)
+    return found
