@@ -29,6 +29,8 @@ from .libraries import EXAMPLES, load
 from .models import TOLERANCE, TOLERANCES
 from .worker import OTHERS, TABLE1
 
+#: How far losses may be apart within autocast.
+HALF = 0.02
 #: The ops whose kernels are products of matrices for the most part.
 PRODUCTS = re.compile(
     r"(add|ba)?b?mm|matmul|(bi)?linear|.*conv|.*(lstm|gru|rnn)|scaled_dot|attention"
@@ -42,8 +44,8 @@ def task_of(name: str, full: bool) -> Any:
     return load(Path(__file__).parent, "networks", tp).make(name, full=full)
 
 
-def stepper(name: str, full: bool, compiled: bool) -> Callable[[], float]:
-    """Return what trains a network by one step and returns the loss."""
+def stepper(name: str, full: bool, compiled: bool, dtype: Any = None) -> Callable[[], float]:
+    """Return what trains a network by one step, within autocast to `dtype`, and returns the loss."""
     task = task_of(name, full)
     batch = next(task.batches)
     task.model.train()
@@ -55,7 +57,8 @@ def stepper(name: str, full: bool, compiled: bool) -> Callable[[], float]:
 
     def step() -> float:
         task.optimizer.zero_grad()
-        loss = loss_of(*batch)
+        with tp.autocast("cpu", dtype, enabled=dtype is not None):
+            loss = loss_of(*batch)
         loss.backward()
         task.optimizer.step()
         return float(loss.item())
@@ -64,9 +67,9 @@ def stepper(name: str, full: bool, compiled: bool) -> Callable[[], float]:
     return step
 
 
-def measure(name: str, full: bool, rounds: int) -> tuple[float, float, float, str]:
+def measure(name: str, full: bool, rounds: int, dtype: Any = None) -> tuple[float, float, float, str]:
     """Return the seconds of an eager and a compiled step, how far losses differ, and what was captured."""
-    steps = [stepper(name, full, compiled) for compiled in (False, True)]
+    steps = [stepper(name, full, compiled, dtype) for compiled in (False, True)]
     first = [[step() for _ in range(4)] for step in steps]  # the compiled one captures meanwhile
     apart = max(abs(a - b) / abs(a) for a, b in zip(*first, strict=True))
     times: list[list[float]] = [[], []]
@@ -83,9 +86,9 @@ def measure(name: str, full: bool, rounds: int) -> tuple[float, float, float, st
     return median(times[0]), median(times[1]), apart, how
 
 
-def shares(name: str, full: bool) -> tuple[float, float]:
+def shares(name: str, full: bool, dtype: Any = None) -> tuple[float, float]:
     """Return the shares of products and of the optimizer's kernel in an eager step: medians of five turns."""
-    step = stepper(name, full, compiled=False)
+    step = stepper(name, full, compiled=False, dtype=dtype)
     for _ in range(5):
         step()
     begin = time.process_time()
@@ -117,17 +120,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--full", action="store_true", help="the published sizes")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--autocast", help="a dtype: losses are computed within autocast")
     options = parser.parse_args(arguments)
+    dtype = getattr(tp, options.autocast) if options.autocast else None
     tp.set_num_threads(options.threads)
     ratios = []
     wrong = []
     for name in (*TABLE1, *OTHERS):
         if not re.search(options.filter, name):
             continue
-        eager, compiled, apart, how = measure(name, options.full, options.rounds)
+        eager, compiled, apart, how = measure(name, options.full, options.rounds, dtype)
         ratios.append(compiled / eager)
-        products, optimizer = shares(name, options.full)
-        if apart > TOLERANCES.get(name, TOLERANCE):
+        products, optimizer = shares(name, options.full, dtype)
+        if apart > (TOLERANCES.get(name, TOLERANCE) if dtype is None else HALF):
             wrong.append(name)
         print(
             f"{name:10} eager {eager * 1e3:8.2f} ms  compiled {compiled * 1e3:8.2f} ms"
