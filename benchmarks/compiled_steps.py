@@ -67,7 +67,9 @@ def stepper(name: str, full: bool, compiled: bool, dtype: Any = None) -> Callabl
     return step
 
 
-def measure(name: str, full: bool, rounds: int, dtype: Any = None) -> tuple[float, float, float, str]:
+def measure(
+    name: str, full: bool, rounds: int, dtype: Any = None
+) -> tuple[float, float, float, str]:
     """Return the seconds of an eager and a compiled step, how far losses differ, and what was captured."""
     steps = [stepper(name, full, compiled, dtype) for compiled in (False, True)]
     first = [[step() for _ in range(4)] for step in steps]  # the compiled one captures meanwhile

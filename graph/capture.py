@@ -181,6 +181,13 @@ class Recorder(Memory, Layer):
 
     # --- calls ---
 
+    def stand_in(self) -> Layer | None:
+        """Return a layer that passes calls on; where calls are taken apart there is none, and capture ends."""
+        if self.level is called and not self.apart:
+            return layers.PASSING
+        self.on_opaque("a checkpoint of ops that are taken apart")
+        return None
+
     def is_busy(self) -> bool:
         """Return whether an op runs, or the recorder itself, rather than the program."""
         return self.inside or self.noting
@@ -348,7 +355,8 @@ class Recorder(Memory, Layer):
         self.ended = error
         self.line = line_in(self.root)
         # The rest is the program's own: nothing of it is seen.
-        thread.stack = tuple([layer for layer in thread.stack if layer is not self])
+        rest = (layers.PASSING,) if thread.recomputed else ()
+        thread.stack = (*rest, *[layer for layer in thread.stack if layer is not self])
 
     def _note(self, op: Op, bound: tuple[Any, ...], result: Any, changed: list[Any]) -> None:
         given = tensors_in(bound)

@@ -299,6 +299,8 @@ class Compiled:
         if any([is_mirrored(leaf, *tensors_returned) for leaf in tensors_returned]):
             return Break("the program returns tensors that show each other's conjugates", "")
         graph.remove_unused()
+        if any([new.node is not None and new.node.part for _, new in graph.writes]):
+            return Break("a checkpoint, which runs twice, writes state", "")
         if draws_by_seed(graph):
             return Break("random numbers are drawn within an op", "")
         if _draws_before_reading(graph):

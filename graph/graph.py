@@ -304,7 +304,7 @@ class Graph:
         for node in self.nodes:
             twin = Node(
                 node.op, map_values(node.args, copied),
-                updates=node.updates, records=node.records, source=node.source,
+                updates=node.updates, records=node.records, source=node.source, part=node.part,
             )  # fmt: skip
             twin.outputs = [again(value, twin) for value in node.outputs]
             twin.result = map_values(node.result, copied)

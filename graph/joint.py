@@ -31,6 +31,8 @@ __all__ = ["Joint", "join"]
 _CLONE = handle("clone")
 _DROPOUT = handle("dropout")
 _VIEW, _RESHAPE = handle("view"), handle("reshape")
+#: The number of the part that derivatives are.
+_FORMULAS = -1
 
 
 class NothingRecorded(Exception):
@@ -101,7 +103,8 @@ def join(graph: Graph, inputs: list[Any]) -> Joint:
     demanded += [value for value in values_in(found) if value not in late]
     checked = [value for node in made.nodes if not node.outputs for value in node.values()]
     early = _ancestors([*forward_values, *checked])
-    saved = chosen(made, list(dict.fromkeys(demanded)), late, early)
+    again = _again(made, late, forward_values)
+    saved = chosen(made, list(dict.fromkeys(demanded)), late, early, again)
 
     targets = [value for value, _ in graph.writes]
     first = dict(zip(graph.inputs, made.inputs, strict=False))
@@ -177,6 +180,7 @@ def _captured(
             recorder.add(value.name, values[value], "input")
         with recorder.active():
             for node in graph.nodes:
+                recorder.part = node.part
                 if _drops(node):
                     given = map_values(node.args, values.__getitem__)
                     with enable_grad() if node.records else no_grad():
@@ -185,6 +189,7 @@ def _captured(
                     values.run(node)
                 else:  # which checks data
                     recorder.check(node, values)
+            recorder.part = _FORMULAS
             results = dict.fromkeys(values_in(graph.result))
             wanted = [v for v in results if v.node is not None and values[v].requires_grad]
             outs = [values[value] for value in wanted]
@@ -267,11 +272,31 @@ def _ancestors(values: Iterable[Value]) -> set[Node]:
     return found
 
 
-def chosen(joint: Graph, demanded: list[Value], late: set[Value], early: set[Node]) -> list[Value]:
+def _again(joint: Graph, late: set[Value], results: Iterable[Value]) -> set[Value]:
+    """Return the values within checkpoints, and what formulas make of those: none of them is saved.
+
+    But for random numbers, what is updated, and what leaves its checkpoint: that is alive in any case.
+    """
+    leaving = set(results)
+    for node in joint.nodes:
+        if node.part != _FORMULAS:
+            leaving.update([v for v in node.values() if v.node and v.node.part != node.part])
+    found: set[Value] = set()
+    for node in joint.nodes:
+        if node.op.random or node.updates:
+            continue
+        if node.part > 0 or (node.part == _FORMULAS and not found.isdisjoint(node.values())):
+            found.update([v for v in node.outputs if v not in leaving and v not in late])
+    return found
+
+
+def chosen(
+    joint: Graph, demanded: list[Value], late: set[Value], early: set[Node], again: set[Value]
+) -> list[Value]:
     """Return what to save so that the values that the backward half demands can be had: the fewest bytes.
 
     What only the backward half needs costs nothing to be left to it, and views cost nothing to make anew.
-    What the forward half makes in any case is not made twice.
+    What the forward half makes in any case is not made twice, but for values that are to be made `again`.
     """
     if not demanded:
         return []
@@ -283,8 +308,8 @@ def chosen(joint: Graph, demanded: list[Value], late: set[Value], early: set[Nod
         if value in late:
             continue
         into[value], out[value] = network.add(), network.add()
-        network.join(into[value], out[value], _weight(value))
-        if value.node is None or not _cheap(value.node, early):
+        network.join(into[value], out[value], INFINITE if value in again else _weight(value))
+        if value.node is None or (value not in again and not _cheap(value.node, early)):
             network.join(source, into[value], INFINITE)
         else:
             for given in value.node.values():
@@ -333,7 +358,7 @@ class _Part:
         """Add a node whose arguments are known."""
         twin = Node(
             node.op, map_values(node.args, self.known.__getitem__),
-            updates=node.updates, records=node.records, source=node.source,
+            updates=node.updates, records=node.records, source=node.source, part=node.part,
         )  # fmt: skip
         twin.outputs = [self._copied(value, twin) for value in node.outputs]
         twin.result = map_values(node.result, self.known.__getitem__)

@@ -86,6 +86,8 @@ class Memory:
         self.writes: dict[int, int] = {}
         self.seen: dict[int, int] = {}
         self.recorded = layers.recording.enabled
+        # Which part of a program, of those that are computed again, runs by its graph.
+        self.part = 0
         # Whether autograd recorded several ops, which are not recorded themselves, as one.
         self.as_one = False
         # What no op changes of inputs, by id.
@@ -280,6 +282,7 @@ class Memory:
             updates=updates,
             records=layers.recording.enabled or not self.recorded,
             source=source_line(),
+            part=self.part or thread.recomputed,
         )
         self.graph.nodes.append(node)
         return node

@@ -101,9 +101,12 @@ class Node:
         Whether the call was made where gradients are recorded, outside ``no_grad``.
     source : str
         The line of the program that made the call, ``file:line``; "" if unknown.
+    part : int
+        Which ``checkpoint`` of the program the call is in, by number; 0 for none. Its gradient computes
+        again what it needs.
     """
 
-    __slots__ = ("args", "op", "outputs", "records", "result", "source", "updates")
+    __slots__ = ("args", "op", "outputs", "part", "records", "result", "source", "updates")
 
     def __init__(
         self,
@@ -113,6 +116,7 @@ class Node:
         updates: tuple[int, ...] = (),
         records: bool = True,
         source: str = "",
+        part: int = 0,
     ) -> None:
         self.op = op
         self.args = args
@@ -121,6 +125,7 @@ class Node:
         self.outputs: list[Value] = []
         self.records = records
         self.source = source
+        self.part = part
 
     @property
     def name(self) -> str:

@@ -158,7 +158,7 @@ def splice(graph: Graph, part: Graph, inputs: list[Value], before: Node, output:
     for number, node in enumerate(part.nodes):
         twin = Node(
             node.op, map_values(node.args, known.__getitem__),
-            updates=node.updates, records=before.records, source=before.source,
+            updates=node.updates, records=before.records, source=before.source, part=before.part,
         )  # fmt: skip
         for value in node.outputs:
             known[value] = graph.add_output(twin, value)

@@ -21,7 +21,8 @@ _OWN = tuple(os.path.join(_PACKAGE, name) for name in ("autograd", "core"))  # n
 
 
 # Of each thread: pairs of hooks, and the message of the error that they raise instead.
-declare(saved_hooks=(), saved_hooks_disabled=None, saved_hooks_counted=None)
+# `recomputed`: of which part of the running program what is saved is computed again, by number; 0 of none.
+declare(saved_hooks=(), saved_hooks_disabled=None, saved_hooks_counted=None, recomputed=0)
 
 # How many threads have saved_tensors_hooks contexts open; whether anomaly mode is on; and whether a
 # profile is taken. What recording looks at is the layer's `watched`.
@@ -60,6 +61,9 @@ class saved_tensors_hooks(Context):
     2
     """
 
+    #: Whether a captured graph would miss what the hooks do.
+    is_opaque: bool = True
+
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         self.pair = (pack_hook, unpack_hook)
 
@@ -67,7 +71,8 @@ class saved_tensors_hooks(Context):
         if thread.saved_hooks_disabled is not None:
             raise RuntimeError(thread.saved_hooks_disabled)
         _count_hooks()
-        layers.note_opaque("saved_tensors_hooks()")
+        if self.is_opaque:
+            layers.note_opaque("saved_tensors_hooks()")
         return {"saved_hooks": (*thread.saved_hooks, self.pair)}
 
 

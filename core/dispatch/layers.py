@@ -65,6 +65,10 @@ class Layer:
         """
         return None
 
+    def stand_in(self) -> Layer | None:
+        """Return what is to see a second run of calls for them to be recorded as they are now; None: no layer."""
+        return None
+
     def on_read(self, tensor: Any, how: str) -> None:
         """Note that data of a tensor decides what follows: it goes to the host, or into a shape."""
 
@@ -186,6 +190,21 @@ class _GradientOff(Context):
     def _changes(self) -> dict[str, Any]:
         count_grad_disabled()
         return {"enabled": False}
+
+
+class _Passing(Layer):
+    """Passes calls on: with it they take the ways of calls that a layer sees."""
+
+    name = "passing"
+    nested = True
+
+    def stand_in(self) -> Layer:
+        """Return itself."""
+        return self
+
+
+#: Stands in for a layer that is gone.
+PASSING = _Passing()
 
 
 class going_in(Context):

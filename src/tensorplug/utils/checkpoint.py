@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -194,6 +195,16 @@ class _Promise:
         self.place = index
 
 
+class _Hooks(saved_tensors_hooks):
+    """Hooks of a part of the program that is computed again; captured graphs know by its number what to save."""
+
+    is_opaque = False
+    _numbers = itertools.count(1)
+
+    def _changes(self) -> dict[str, Any]:
+        return super()._changes() | {"recomputed": next(self._numbers)}
+
+
 class _Frame:
     """One checkpointed call: what its first run promised, and what the second one found."""
 
@@ -335,12 +346,15 @@ def _without_reentrance(
             return function(*args, **kwargs)
     states = _RandomStates() if preserve_rng_state else None
     autocast = saved_autocast()
+    seen = [layer.stand_in() for layer in thread.stack]
+    stand_in = next((layer for layer in seen if layer is not None), None)
     arguments = _kept(args, kwargs)
 
     def rerun() -> None:
         given, named = arguments()
         restored = contextlib.nullcontext() if states is None else states.restored()
-        with restored, autocast(), recompute_context:
+        alike = contextlib.nullcontext() if stand_in is None else stand_in.active()
+        with restored, alike, autocast(), recompute_context:
             function(*given, **named)
 
     chosen = thread.checkpoint_debug
@@ -350,7 +364,9 @@ def _without_reentrance(
         determinism_check,
         debug if chosen is None else chosen,
     )
-    with saved_tensors_hooks(frame.pack, frame.unpack), forward_context:
+    known = context_fn is noop_context_fn and preserve_rng_state
+    hooks = _Hooks if known else saved_tensors_hooks
+    with hooks(frame.pack, frame.unpack), forward_context:
         result = function(*args, **kwargs)
     frame.complete = True
     return result
