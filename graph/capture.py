@@ -182,7 +182,7 @@ class Recorder(Memory, Layer):
     # --- calls ---
 
     def stand_in(self) -> Layer | None:
-        """Return a layer that passes calls on; where calls are taken apart there is none, and capture ends."""
+        """Return a layer that passes calls on; where calls are taken apart none, and capture ends."""
         if self.level is called and not self.apart:
             return layers.PASSING
         self.on_opaque("a checkpoint of ops that are taken apart")

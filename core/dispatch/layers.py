@@ -66,7 +66,7 @@ class Layer:
         return None
 
     def stand_in(self) -> Layer | None:
-        """Return what is to see a second run of calls for them to be recorded as they are now; None: no layer."""
+        """Return what is to see a second run of calls, recorded as they are now; None if no layer."""
         return None
 
     def on_read(self, tensor: Any, how: str) -> None:

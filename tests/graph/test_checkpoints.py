@@ -1,4 +1,4 @@
-"""Compiled programs with ``checkpoint`` in them: what it runs again is not saved, and all is as in eager mode."""
+"""Compiled programs with ``checkpoint``: what it runs again is not saved, and all is as in eager mode."""
 
 import math
 
@@ -134,6 +134,7 @@ def saved_bytes(model, x):
 def test_what_runs_again_is_not_saved():
     x = tp.randn(64, 8)
     rows = 64 * 8 * 4
+    assert saved_bytes(Nested(), x) == 0
     with_checkpoints, without = (saved_bytes(Stack(run), x) for run in (again, plainly))
     assert with_checkpoints == 2 * rows  # the second and third block's inputs
     assert without > 3 * 4 * rows  # the wide activations of each

@@ -196,13 +196,14 @@ class _Promise:
 
 
 class _Hooks(saved_tensors_hooks):
-    """Hooks of a part of the program that is computed again; captured graphs know by its number what to save."""
+    """Hooks of a part of the program that is computed again; its number tells captured graphs."""
 
     is_opaque = False
     _numbers = itertools.count(1)
 
     def _changes(self) -> dict[str, Any]:
-        return super()._changes() | {"recomputed": next(self._numbers)}
+        # What is in another checkpoint is computed again with that.
+        return super()._changes() | {"recomputed": thread.recomputed or next(self._numbers)}
 
 
 class _Frame:
