@@ -61,7 +61,7 @@ def test_large_layers_take_a_primitive():
     assert len(onednn.implementations()) == before + 1
 
 
-#: Few rows: on both sides of where the product is computed as its transposed, and of the parts that this is written in.
+#: Few rows, on both sides of where the product is computed as its transposed, and of the parts of that.
 FEW_ROWS = [
     (rows, inner, columns)
     for rows in (1, 7, 8, 12, 13, 16, 17, 32, 33)
