@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tensorplug.autograd import grad
 from tensorplug.autograd.grad_mode import enable_grad, no_grad
+from tensorplug.core.device.dtypes import float32, float64
 from tensorplug.core.device.generator import fork_rng
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.op_registry import handle
@@ -31,6 +32,7 @@ __all__ = ["Joint", "join"]
 _CLONE = handle("clone")
 _DROPOUT = handle("dropout")
 _VIEW, _RESHAPE = handle("view"), handle("reshape")
+_HARDTANH, _HARDTANH_BACKWARD = handle("hardtanh"), handle("hardtanh_backward")
 #: The number of the part that derivatives are.
 _FORMULAS = -1
 
@@ -235,6 +237,21 @@ def _simplify(joint: Graph, views: set[Value]) -> None:
         node.args = map_values(node.args, stands_for)
     joint.result = map_values(joint.result, stands_for)
     merge_common(joint, memory_of(values_in(joint.result[:2]), views))
+    _use_results(joint)
+
+
+def _use_results(joint: Graph) -> None:
+    """Have the slope of what is cut off at both ends be told by the result, where the next op keeps that.
+
+    What lies between the bounds is not changed, and what does not becomes a bound, if the dtype can hold it.
+    """
+    made: dict[Any, Value] = {}
+    for node in joint.nodes:
+        if node.op is _HARDTANH and node.output.dtype in (float32, float64):
+            made[tuple(node.args)] = node.output
+        elif node.op is _HARDTANH_BACKWARD:
+            g, *given = node.args
+            node.args = (g, made.get(tuple(given), given[0]), *given[1:])
 
 
 # --- the cut ----------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from tensorplug.core.tensor.base import TensorBase, new_tensor
 
 from .fusing import fuse
 from .graph import Graph
+from .joining import join_in_order
 from .nodes import Node, Value, map_leaves, map_values, run_node, tensors_in
 from .program import Program
 from .steps import CallStep, FusedStep, KernelStep, Step, WriteStep
@@ -114,7 +115,7 @@ class _Tracer(Layer):
         ):
             raise Unlowerable(f"the shape of what {op.name} returns")  # which the rest may look at
         with layers.isolated():
-            return self._note(op, key, values, outputs)
+            return self.note(op, key, values, outputs)
 
     def _served(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the canonical arguments of a composite that a kernel serves, else None."""
@@ -132,7 +133,8 @@ class _Tracer(Layer):
             return None
         return values if _of_one_key(values, first._key, op.mixed) else None
 
-    def _note(self, op: Op, key: DispatchKey, values: tuple[Any, ...], outputs: Any) -> Any:
+    def note(self, op: Op, key: DispatchKey, values: tuple[Any, ...], outputs: Any) -> Any:
+        """Call a kernel with canonical arguments, and note that as a step; return what it makes."""
         raw, _ = unwrap(op, values, key)
         step = KernelStep(op, key, list(raw))
         for index, value in enumerate(values):
@@ -232,6 +234,7 @@ def lower(
             for place, value in enumerate(graph.inputs)
             if value.name in frozen and value not in written
         }
+        join_in_order(tracer)
         _fold(tracer, state)
         constants = {*state, *program.constants}
         program.state |= fuse(program, tracer.arrays, tracer.strides, constants, mode) & state

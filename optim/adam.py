@@ -113,10 +113,11 @@ class Adam(StepOptimizer):
 
     def update_together(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Update parameters of one dtype and device in one op."""
-        states = [self.state[p] or self._started(p, group) for p in parameters]
+        kept = self.state
+        states = [kept[p] or self._started(p, group) for p in parameters]
         found = self.found_inf_of(parameters[0])
         if found is None and not on_device(states[0]["step"]):
-            super().update_together(parameters, group)
+            self._update_all(parameters, states, group)
             return
         rate, lr = rate_of(group["lr"], parameters[0])
         steps = [moved(s, "step", parameters[0].device) for s in states]
@@ -141,6 +142,11 @@ class Adam(StepOptimizer):
         self, state: dict[str, Any], group: dict[str, Any], device: Device
     ) -> tuple[Scalar, ...]:
         return (count_step(state),)
+
+    def _counts(
+        self, states: list[dict[str, Any]], group: dict[str, Any], device: Device
+    ) -> list[list[Scalar]]:
+        return [[count_step(state) for state in states]]
 
     def _rate(self, parameter: Tensor, group: dict[str, Any]) -> Scalar:
         rate: Scalar = group["lr"]

@@ -63,11 +63,16 @@ class StepOptimizer(Optimizer):
         """Update parameters of one dtype and device in one op."""
         kept = self.state
         states = [kept[p] or self._started(p, group) for p in parameters]
+        self._update_all(parameters, states, group)
+
+    def _update_all(
+        self, parameters: list[Tensor], states: list[dict[str, Any]], group: dict[str, Any]
+    ) -> None:
+        """Update parameters whose states are known in one op."""
         lists = self._lists(parameters, states, group)
         options = self._numbers_of(self._step.options, parameters[0], group)
         device = self._counting_device(parameters[0], group)
-        numbers = [self._count(state, group, device) for state in states]
-        self._step.op(*lists, *map(list, zip(*numbers, strict=True)), *options)
+        self._step.op(*lists, *self._counts(states, group, device), *options)
 
     def update(
         self, parameter: Tensor, gradient: Tensor, state: dict[str, Any], group: dict[str, Any]
@@ -136,6 +141,13 @@ class StepOptimizer(Optimizer):
             return (step,) if self._takes_count else ()
         add_step(state)
         return ()
+
+    def _counts(
+        self, states: list[dict[str, Any]], group: dict[str, Any], device: Device
+    ) -> list[list[Scalar]]:
+        """Count a step of each parameter, and return a list of each number that the step takes."""
+        numbers = [self._count(state, group, device) for state in states]
+        return list(map(list, zip(*numbers, strict=True)))
 
     def _values(self, names: Sequence[str], parameter: Tensor, group: dict[str, Any]) -> list[Any]:
         """Return options as arguments."""

@@ -538,3 +538,32 @@ def test_a_gradient_that_is_spread_is_added_to_one_from_outside(name):
             found.append(x.grad)
         assert tp.allclose(found[0], found[1], 1e-5, 1e-5), number
     assert compiled.explain().calls == 3
+
+
+@pytest.mark.parametrize(
+    "bounds", [(-1, 1), (0.0, 6.0), (-0.1, 0.7), (0.3, 0.3), (-float("inf"), 1e-3)]
+)
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64, tp.bfloat16, tp.float16])
+def test_what_was_cut_off_is_told_by_results(dtype, bounds):
+    """The next op keeps them anyway; halves cannot hold all bounds."""
+    points = [*bounds, 0.0, -0.0, float("nan"), float("inf"), -float("inf"), 0.5, 3.0, -2.0]
+    x = tp.tensor(points, dtype=tp.float64).to(dtype)
+    x = tp.cat([x, x * (1 - 1e-7), x * (1 + 1e-7), x * 0.99, x * 1.01])
+
+    def program(x):
+        y = F.hardtanh(x + 0, *bounds)
+        return (y * y * y).sum()
+
+    compiled = tp.compile(program)
+    for _ in range(3):
+        found = []
+        for run in (program, compiled):
+            source = x.clone().requires_grad_()
+            run(source).backward()
+            found.append(source.grad)
+        equal(*found)
+    (half,) = halves(compiled)
+    for node in half.joint.backward.nodes:
+        if node.op.name == "hardtanh_backward":  # without a kernel of its own it is other ops
+            by_result = node.args[1].name.startswith("hardtanh")
+            assert by_result == (dtype in (tp.float32, tp.float64))

@@ -61,6 +61,40 @@ def test_large_layers_take_a_primitive():
     assert len(onednn.implementations()) == before + 1
 
 
+#: Few rows, on both sides of where the product is computed as its transposed, and of the parts of that.
+FEW_ROWS = [
+    (rows, inner, columns)
+    for rows in (1, 7, 8, 12, 13, 16, 17, 32, 33)
+    for inner, columns in ((255, 100), (256, 64), (300, 63), (768, 1000), (800, 129))
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns"), [*FEW_ROWS, (8, 2048, 1040), (9, 1024, 2049)]
+)
+def test_layers_of_few_rows(rows, inner, columns):
+    wide, weights = numbers(2 * rows, inner + 3), numbers(columns + 1, 2 * inner, seed=1)
+    bias = numbers(2 * columns, seed=2)
+    for x in (wide[:rows, :inner].copy(), wide[::2, 1 : inner + 1], wide[rows - 1 :: -1, :inner]):
+        for weight in (weights[:-1, :inner].copy(), weights[1:, inner:], weights[:-1, ::2]):
+            for b in (None, bias[:columns], bias[::2]):
+                found = matmul.linear(x, weight, b)
+                assert found.flags.c_contiguous
+                np.testing.assert_allclose(found, exact(x, weight, b), rtol=1e-4, atol=1e-3)
+            np.testing.assert_allclose(
+                matmul.matmul(x, weight.T), exact(x, weight, None), rtol=1e-4, atol=1e-3
+            )
+
+
+def test_layers_of_few_rows_with_nan_and_infinity():
+    x, weight, bias = numbers(16, 512), numbers(200, 512, seed=1), numbers(200, seed=2)
+    x[3, 5], weight[7, 9], weight[8, :] = np.nan, np.inf, 0
+    bias[8] = -np.inf
+    with np.errstate(invalid="ignore"):
+        expected = exact(x, weight, bias)
+    np.testing.assert_allclose(matmul.linear(x, weight, bias), expected, rtol=1e-4, atol=1e-3)
+
+
 @pytest.mark.parametrize("dtype", [tp.float32, tp.bfloat16, tp.float64])
 @pytest.mark.parametrize("name", ["relu", "tanh", "sigmoid", "gelu", "gelu_tanh", "silu"])
 def test_activations_are_those_of_two_ops(name, dtype):

@@ -177,3 +177,25 @@ def test_running_statistics(order, dtype):
     )
     near(running_mean, mean * 1.2, dtype)
     near(running_var, variance * 0.9 + new * 0.15, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_of_every_length(dtype):
+    """Whole lanes, then fours, then single elements."""
+    generator = np.random.default_rng(3)
+    for length in range(1, 140):
+        x, g = (generator.standard_normal((5, length)).astype(dtype) + 1 for _ in range(2))
+        weight, bias = (generator.standard_normal(length).astype(dtype) for _ in range(2))
+        exact = x.astype("f8")
+        deviation = np.sqrt(exact.var(1, keepdims=True) + 1e-5)
+        unit = (exact - exact.mean(1, keepdims=True)) / deviation
+        found = normalization_layer.affine_row_norm([x, weight, bias], length, 1, 1e-5, True)
+        assert_allclose(found, unit * weight + bias, rtol=1e-4, atol=1e-4)
+        g_x, g_weight, g_bias = normalization_layer.affine_row_norm_backward(
+            g, x, weight, length, 1, 1e-5, True
+        )
+        h = g.astype("f8") * weight
+        expected = h - h.mean(1, keepdims=True) - unit * (h * unit).mean(1, keepdims=True)
+        assert_allclose(g_x * deviation, expected, rtol=1e-3, atol=1e-4)
+        assert_allclose(g_weight, (g * unit).sum(0), rtol=1e-3, atol=1e-4)
+        assert_allclose(g_bias, g.sum(0, dtype="f8"), rtol=1e-4, atol=1e-5)

@@ -143,6 +143,10 @@ class _Later(Fuser):
             from .linear_regions import LinearFuser
 
             return LinearFuser()
+        if self.name == "batch_norm":
+            from .normalization_regions import NormalizationFuser
+
+            return NormalizationFuser()
         if self.name == "winograd":
             from .winograd_regions import WinogradFuser
 
@@ -208,10 +212,11 @@ class CythonPlugin:
     @hookimpl
     def tensorplug_fusers(self) -> Iterable[Fuser]:
         """Return what runs parts of compiled programs."""
+        always = [PointwiseFuser(), _Later("batch_norm", 6)]
         if library.onednn is None:
-            return [PointwiseFuser()]
+            return always
         return [
-            PointwiseFuser(),
+            *always,
             _Later("convolutions", 10),
             _Later("winograd", 8),
             _Later("linear", 5),

@@ -44,6 +44,13 @@ cdef enum:
     COLUMNS = 64
     # From so many elements on a product over a single one is an elementwise product, and a row by a column a sum.
     SINGLE = 4096
+    # From how many to how many rows, of how many elements at least, a product by a matrix that lies transposed is
+    # computed as the transposed of one by the matrix as it lies; the lengths are for up to 16 rows, and for more.
+    # Otherwise oneDNN packs all of the matrix, which is more work than the product. Fewer rows it does not pack for,
+    # but large matrices pass through the caches once in this way.
+    TURNED = 13, TURNED_LARGE = 8, LARGE_MATRIX = 2097152, TURNED_MOST = 32, TURNED_LONG = 256, TURNED_LONGER = 768
+    TURNED_COLUMNS = 64
+    PART = 16
 
 cdef object multiply = pointwise.Binary("mul").call
 cdef object add = pointwise.Binary("add").call
@@ -143,6 +150,40 @@ cdef object primitive_product(np.ndarray a, np.ndarray b, np.ndarray bias=None):
     return c
 
 
+cdef void turn(const float *source, const float *bias, float *result, Py_ssize_t m, Py_ssize_t n) noexcept nogil:
+    """Write the transposed of (n, m) to (m, n), and add the bias to each row."""
+    cdef Py_ssize_t i, j, begin = 0, end
+    while begin < n:  # by parts, so that what is read stays in the first cache
+        end = min(begin + PART, n)
+        for i in range(m):
+            for j in range(begin, end):
+                result[i * n + j] = source[j * m + i] + (bias[j] if bias != NULL else 0)
+        begin = end
+
+
+cdef bint is_turned(const tp_sgemm *g) noexcept:
+    """Return whether :func:`run_turned` is faster."""
+    if not g.transposed_b or g.transposed_a or g.n < TURNED_COLUMNS or not TURNED_LARGE <= g.m <= TURNED_MOST:
+        return False
+    if g.m < TURNED and g.n * g.k < LARGE_MATRIX:
+        return False
+    return g.k >= (TURNED_LONG if g.m <= 16 else TURNED_LONGER)
+
+
+cdef int run_turned(tp_sgemm *g, np.ndarray a, np.ndarray b, np.ndarray c) except -1:
+    """Compute a product by a transposed matrix as the transposed of one by the matrix as it lies."""
+    cdef tp_sgemm turned
+    cdef np.npy_intp size = g.m * g.n
+    cdef np.ndarray space = new_array(<np.dtype> descriptors[TP_F32], 1, &size, NULL)
+    turned.transposed_a, turned.transposed_b = 0, 1
+    turned.m, turned.n, turned.k, turned.lda, turned.ldb = g.n, g.m, g.k, g.ldb, g.lda
+    turned.bias = NULL
+    run_product(&turned, b, a, space)
+    with nogil:
+        turn(<float *> np.PyArray_DATA(space), g.bias, <float *> np.PyArray_DATA(c), g.m, g.n)
+    return 0
+
+
 cdef np.ndarray product(np.ndarray a, np.ndarray b, bint flip, np.ndarray bias, np.ndarray out=None):
     """Return the product of two matrices, the second transposed if `flip`; plus the bias in each row.
 
@@ -171,10 +212,12 @@ cdef np.ndarray product(np.ndarray a, np.ndarray b, bint flip, np.ndarray bias, 
                 return found
         out = new_array(<np.dtype> descriptors[TP_F32], 2, shape, NULL)
     if g.m and g.n:
-        if g.k:
-            run_product(&g, a, b, out)
-        else:
+        if not g.k:
             out[...] = 0 if bias is None else bias
+        elif is_turned(&g):
+            run_turned(&g, a, b, out)
+        else:
+            run_product(&g, a, b, out)
     return out
 
 

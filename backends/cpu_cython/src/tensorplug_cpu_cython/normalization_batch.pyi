@@ -5,7 +5,9 @@ import numpy as np
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-def batch_normalize(inputs: Sequence[Array], eps: float) -> tuple[Array, Array, Array]: ...
+def batch_normalize(
+    inputs: Sequence[Array], eps: float, low: float = ..., high: float = ...
+) -> tuple[Array, Array, Array]: ...
 def batch_normalize_backward(
     g_output: Array,
     g_mean: Array,

@@ -3,6 +3,7 @@
 import numpy
 
 cimport numpy as np
+from libc.math cimport INFINITY
 
 from . import pointwise
 
@@ -25,7 +26,7 @@ cdef extern from "c/normalization_batch.h":
         void *y
         void *mean
         void *rstd
-        double eps
+        double eps, low, high
     ctypedef struct tp_batch_backward:
         const void *g
         const void *g_mean
@@ -118,8 +119,11 @@ def in_type(array, to):
     return array if array.dtype == to else pointwise.cast(array, to)
 
 
-def batch_normalize(inputs, double eps):
-    """Return images standardised per channel, times a weight plus a bias; the means; 1 / the deviations."""
+def batch_normalize(inputs, double eps, double low=-INFINITY, double high=INFINITY):
+    """Return images standardised per channel, times a weight plus a bias; the means; 1 / the deviations.
+
+    The images are cut off at two bounds, which halves must be able to hold.
+    """
     cdef int layout
     cdef np.ndarray x = plain_array(inputs[0]), weight, bias, y, mean, rstd, workspace
     cdef tp_images s
@@ -127,7 +131,9 @@ def batch_normalize(inputs, double eps):
     cdef int which = kernel_of(x)
     if which < 0:
         return narrowed(
-            batch_normalize([in_type(array, descriptors[TP_F32]) for array in inputs], eps), x, inputs[1]
+            batch_normalize([in_type(array, descriptors[TP_F32]) for array in inputs], eps, low, high),
+            x,
+            inputs[1],
         )
     x = dense(x, &layout)
     weight, bias = numbers(inputs[1], x), numbers(inputs[2], x)
@@ -139,7 +145,7 @@ def batch_normalize(inputs, double eps):
     workspace = begin(&s, x, layout)
     f.x, f.weight, f.bias = np.PyArray_DATA(x), np.PyArray_DATA(weight), np.PyArray_DATA(bias)
     f.y, f.mean, f.rstd = np.PyArray_DATA(y), np.PyArray_DATA(mean), np.PyArray_DATA(rstd)
-    f.eps = eps
+    f.eps, f.low, f.high = eps, low, high
     with nogil:
         kernels.forward[which](&s, &f)
     return (y, mean, rstd) if which < 2 else narrowed((y, mean, rstd), x, inputs[1])
@@ -162,6 +168,7 @@ def half_by_statistics(image, running_mean, running_var, weight, bias, double ep
     workspace = begin(&s, x, layout)
     f.x, f.weight, f.bias = np.PyArray_DATA(x), np.PyArray_DATA(w), np.PyArray_DATA(b)
     f.y, f.mean, f.rstd, f.eps = np.PyArray_DATA(y), np.PyArray_DATA(mean), np.PyArray_DATA(rstd), eps
+    f.low, f.high = -INFINITY, INFINITY
     with nogil:
         kernels.by_statistics[which](&s, &f)
     return y

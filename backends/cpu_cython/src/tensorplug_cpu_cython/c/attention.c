@@ -2,10 +2,16 @@
 
 #include <math.h>
 
+#include "attention_products.h"
 #include "parallel.h"
 #include "vmath.h"
 
-enum { ROWS = 128, COLUMNS = 256, LANES = 16, FEW = 512 };
+enum { ROWS = 128, COLUMNS = 256, LANES = 16 };
+
+/* Take lanes together by halves, so that few of these steps wait for each other. */
+#define HALVE(statement)                                                                               \
+    _Pragma("GCC unroll 4") for (int half = LANES / 2; half; half /= 2)                                \
+        for (int l = 0; l < half; l++) statement
 
 static ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
 
@@ -33,30 +39,12 @@ static ptrdiff_t count_heads(const tp_attention *a) {
     return count;
 }
 
-/* Write alpha A B + beta C, of which A and B may be transposed, to C; beta is 0 or 1. What takes fewer products than a call
-   of oneDNN lasts is computed here. Returns 0 if all went well. */
+/* Write alpha A B + beta C, of which A and B may be transposed, to C; beta is 0 or 1. Returns 0 if all went well. */
 static int product(const tp_attention *a, int turn_a, int turn_b, ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, float alpha,
                    const float *A, ptrdiff_t row_a, const float *B, ptrdiff_t row_b, float beta, float *C, ptrdiff_t row_c) {
-    if (m * n * k > FEW)
+    if (!is_small(m, n, k))
         return a->gemm(turn_a, turn_b, m, n, k, alpha, A, row_a, B, row_b, beta, C, row_c);
-    const ptrdiff_t step_i = turn_a ? 1 : row_a, step_l = turn_a ? row_a : 1;
-    for (ptrdiff_t i = 0; i < m; i++) {
-        float *c = C + i * row_c;
-        if (beta == 0)
-            for (ptrdiff_t j = 0; j < n; j++) c[j] = 0;
-        if (turn_b) {
-            for (ptrdiff_t j = 0; j < n; j++) {
-                float sum = 0;
-                for (ptrdiff_t l = 0; l < k; l++) sum += A[i * step_i + l * step_l] * B[j * row_b + l];
-                c[j] += alpha * sum;
-            }
-        } else {
-            for (ptrdiff_t l = 0; l < k; l++) {
-                const float x = alpha * A[i * step_i + l * step_l];
-                INDEPENDENT for (ptrdiff_t j = 0; j < n; j++) c[j] += x * B[l * row_b + j];
-            }
-        }
-    }
+    small_product(turn_a, turn_b, m, n, k, alpha, A, row_a, B, row_b, beta, C, row_c);
     return 0;
 }
 
@@ -74,41 +62,42 @@ static int score(const tp_attention *a, ptrdiff_t head, ptrdiff_t i, ptrdiff_t r
             for (ptrdiff_t c = 0; c < columns; c++) row[c] += a->added[at + c * step];
         if (a->allowed)
             for (ptrdiff_t c = 0; c < columns; c++) row[c] = a->allowed[at + c * step] ? row[c] : -INFINITY;
-        if (a->causal)
-            for (ptrdiff_t c = i + r + 1 > j ? i + r + 1 - j : 0; c < columns; c++) row[c] = -INFINITY;
+        if (a->causal && i + r - j < columns - 1) { /* whole rows: loops of other lengths take longer */
+            const int seen = (int)(i + r - j);
+            for (int c = 0; c < (int)columns; c++) row[c] = c <= seen ? row[c] : -INFINITY;
+        }
     }
     return 0;
 }
 
 static float largest(const float *x, ptrdiff_t n, float start) {
-    float lanes[LANES];
     ptrdiff_t i = 0;
-    if (n < LANES) {
-        for (; i < n; i++) start = x[i] > start ? x[i] : start;
-        return start;
+    if (n >= LANES) {
+        float lanes[LANES];
+        for (int l = 0; l < LANES; l++) lanes[l] = x[l];
+        for (i = LANES; i + LANES <= n; i += LANES)
+            for (int l = 0; l < LANES; l++) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+        HALVE(lanes[l] = lanes[l + half] > lanes[l] ? lanes[l + half] : lanes[l]);
+        start = lanes[0] > start ? lanes[0] : start;
     }
-    for (int l = 0; l < LANES; l++) lanes[l] = start;
-    for (; i + LANES <= n; i += LANES)
-        for (int l = 0; l < LANES; l++) lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
-    for (; i < n; i++) lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
-    for (int l = 1; l < LANES; l++) lanes[0] = lanes[l] > lanes[0] ? lanes[l] : lanes[0];
-    return lanes[0];
+    for (; i < n; i++) start = x[i] > start ? x[i] : start;
+    return start;
 }
 
 /* Turn a row of scores into exp(score - peak); returns their sum. */
 static float raise(float *x, ptrdiff_t n, float peak) {
-    float lanes[LANES] = {0};
+    float total = 0;
     INDEPENDENT for (ptrdiff_t i = 0; i < n; i++) x[i] = m_exp_F32(x[i] - peak);
     ptrdiff_t i = 0;
-    if (n < LANES) {
-        for (; i < n; i++) lanes[0] += x[i];
-        return lanes[0];
+    if (n >= LANES) {
+        float lanes[LANES] = {0};
+        for (; i + LANES <= n; i += LANES)
+            for (int l = 0; l < LANES; l++) lanes[l] += x[i + l];
+        HALVE(lanes[l] += lanes[l + half]);
+        total = lanes[0];
     }
-    for (; i + LANES <= n; i += LANES)
-        for (int l = 0; l < LANES; l++) lanes[l] += x[i + l];
-    for (; i < n; i++) lanes[0] += x[i];
-    for (int l = 1; l < LANES; l++) lanes[0] += lanes[l];
-    return lanes[0];
+    for (; i < n; i++) total += x[i];
+    return total;
 }
 
 static void scale_row(float *x, ptrdiff_t n, float factor) {
@@ -179,7 +168,7 @@ static void along_rows(const tp_attention *a, ptrdiff_t head, float *along) {
         for (; c + LANES <= a->value_size; c += LANES)
             for (int l = 0; l < LANES; l++) lanes[l] += g[c + l] * o[c + l];
         for (; c < a->value_size; c++) lanes[0] += g[c] * o[c];
-        for (int l = 1; l < LANES; l++) lanes[0] += lanes[l];
+        HALVE(lanes[l] += lanes[l + half]);
         along[i] = lanes[0] - a->g_logsumexp[head * a->length + i];
     }
 }

@@ -16,6 +16,7 @@ typedef struct {
     const void *x, *weight, *bias;
     void *y, *mean, *rstd; /* mean and 1 / sqrt(variance + eps), of each channel */
     double eps;
+    double low, high; /* what the images are cut off at; minus infinity and infinity if they are not */
 } tp_batch_forward;
 
 typedef struct {

@@ -163,24 +163,33 @@ static void OF(finish)(const moments *m, double eps, T *mean, T *rstd) {
     *rstd = (T)(1 / sqrt(m->squares / m->count + eps));
 }
 
-static void OF(scaled)(E *to, const E *from, ptrdiff_t n, T middle, T scale, T shift) {
+static void OF(scaled)(E *to, const E *from, ptrdiff_t n, T middle, T scale, T shift, const tp_batch_forward *f) {
+    const T low = (T)f->low, high = (T)f->high;
     HELD(held, RUN)
     for (ptrdiff_t at = 0; at < n; at += RUN) {
         const ptrdiff_t count = n - at < RUN ? n - at : RUN;
         const T *p = VIEW(held, from + at, count);
         T *q = ROOM(held, to + at);
-        INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) q[i] = (p[i] - middle) * scale + shift;
+        INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) {
+            const T y = (p[i] - middle) * scale + shift;
+            q[i] = y < low ? low : y > high ? high : y;
+        }
         PUT(to + at, held, count);
     }
 }
 
-static void OF(scaled_columns)(E *to, const E *from, ptrdiff_t n, const T *middle, const T *scale, const T *shift) {
+static void OF(scaled_columns)(E *to, const E *from, ptrdiff_t n, const T *middle, const T *scale, const T *shift,
+                               const tp_batch_forward *f) {
+    const T low = (T)f->low, high = (T)f->high;
     HELD(held, RUN)
     for (ptrdiff_t at = 0; at < n; at += RUN) {
         const ptrdiff_t count = n - at < RUN ? n - at : RUN;
         const T *p = VIEW(held, from + at, count), *m = middle + at, *a = scale + at, *b = shift + at;
         T *q = ROOM(held, to + at);
-        INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) q[i] = (p[i] - m[i]) * a[i] + b[i];
+        INDEPENDENT for (ptrdiff_t i = 0; i < count; i++) {
+            const T y = (p[i] - m[i]) * a[i] + b[i];
+            q[i] = y < low ? low : y > high ? high : y;
+        }
         PUT(to + at, held, count);
     }
 }
@@ -206,7 +215,7 @@ static void OF(rows_by)(const tp_images *s, const tp_batch_forward *f) {
         for (ptrdiff_t r = begin; r < end; r += together) {
             const ptrdiff_t at = r * columns;
             const ptrdiff_t count = (end - r < together ? end - r : together) * columns;
-            OF(scaled_columns)(y + at, x + at, count, middle, scale, shift);
+            OF(scaled_columns)(y + at, x + at, count, middle, scale, shift, f);
         }
     });
 }
@@ -223,7 +232,7 @@ static void OF(by_statistics)(const tp_images *s, const tp_batch_forward *f) {
         for (ptrdiff_t p = begin; p < end; p++) {
             const ptrdiff_t c = p % channels;
             const ptrdiff_t at = p * positions;
-            OF(scaled)((E *)f->y + at, (const E *)f->x + at, positions, mean[c], rstd[c] * weight[c], bias[c]);
+            OF(scaled)((E *)f->y + at, (const E *)f->x + at, positions, mean[c], rstd[c] * weight[c], bias[c], f);
         }
     });
 }
@@ -242,7 +251,7 @@ static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
                 OF(finish)(&m, f->eps, &mean[c], &rstd[c]);
                 for (ptrdiff_t n = 0; n < s->samples; n++) {
                     const ptrdiff_t at = (n * channels + c) * positions;
-                    OF(scaled)(y + at, x + at, positions, mean[c], rstd[c] * weight[c], bias[c]);
+                    OF(scaled)(y + at, x + at, positions, mean[c], rstd[c] * weight[c], bias[c], f);
                 }
             }
         });
@@ -364,10 +373,19 @@ static void OF(backward)(const tp_images *s, const tp_batch_backward *k) {
             d[j] = l.c;
         }
     }
+    /* Short rows go together, for each run takes as many vectors as it begins. */
+    const ptrdiff_t together = columns < RUN ? RUN / columns : 1;
+    T some[4][RUN];
+    if (together > 1) {
+        T *const of_rows[] = {middle, a, b, d};
+        for (int m = 0; m < 4; m++)
+            for (ptrdiff_t r = 0; r < together; r++) memcpy(some[m] + r * columns, of_rows[m], (size_t)columns * sizeof(T));
+        middle = some[0], a = some[1], b = some[2], d = some[3];
+    }
     TP_PARALLEL(lines, s->threads, begin, end, {
-        for (ptrdiff_t r = begin; r < end; r++) {
-            const ptrdiff_t at = r * columns;
-            OF(line_columns)(o + at, g + at, x + at, columns, middle, a, b, d);
+        for (ptrdiff_t r = begin; r < end; r += together) {
+            const ptrdiff_t at = r * columns, n = (end - r < together ? end - r : together) * columns;
+            OF(line_columns)(o + at, g + at, x + at, n, middle, a, b, d);
         }
     });
 }
