@@ -372,9 +372,10 @@ def _add_mover(device_type: str) -> None:
     """Give Module the method that moves it to a device type, such as ``module.<type>()``."""
 
     def move(self: Module, device: int | str | Device | None = None) -> Module:
-        if device is None or isinstance(device, int):
-            return self.to(Device(device_type, device))
-        return self.to(Device(device))
+        by_number = device is None or isinstance(device, int)
+        where = Device(device_type, device) if by_number else Device(device)
+        # Not by `to`: a subclass may lead its own `to` through this.
+        return self._apply(lambda tensor: tensor.to(where))
 
     move.__doc__ = f"Move the module to a {device_type!r} device, by default the current one."
     move.__name__, move.__qualname__ = device_type, f"Module.{device_type}"

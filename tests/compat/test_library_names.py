@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 import tensorplug as tp
-from tensorplug.compat import library_names, loaders
+from tensorplug.compat import additions, library_names, loaders
 from tensorplug.data import DataLoader, IterableDataset
 
 
@@ -66,6 +66,19 @@ def test_groups_keep_the_order_of_their_tensors():
     assert groups[tp.device("cpu"), tp.float32] == ([[given[0][0], given[0][2]], [None, 2]], [0, 2])
     assert groups[tp.device("cpu"), tp.float64] == ([[double], [1]], [1])
     assert not library_names._grouped([[]])
+
+
+def test_products_by_their_old_names():
+    names = additions.ADDITIONS["torch"]
+    dense, more = tp.arange(6.0).reshape(3, 2), tp.ones(2, 2)
+    matrix = tp.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, -3.0]])
+    product = (matrix.numpy() @ dense.numpy()).tolist()
+    assert names["dsmm"](matrix.to_sparse(), dense).tolist() == product
+    hybrid = names["hsmm"](matrix.to_sparse(), dense)
+    assert (hybrid.dense_dim(), hybrid.to_dense().tolist()) == (1, product)
+    added = names["saddmm"](more.to_sparse(), matrix.to_sparse(), dense, beta=2)
+    assert added.is_sparse
+    assert added.to_dense().tolist() == (2 + matrix.numpy() @ dense.numpy()).tolist()
 
 
 def test_contexts_decorate_each_call_anew():

@@ -28,6 +28,7 @@ from tensorplug.nn.hooks import global_hooks
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
 from tensorplug.nn.utils.stateless import functional_call
+from tensorplug.sparse import hspmm, mm, sspaddmm
 from tensorplug.sparse.invariants import validate_compressed, validate_coo
 from tensorplug.sparse.layouts import COMPRESSED
 from tensorplug.torch_version import TorchVersion
@@ -224,7 +225,7 @@ _INITIALIZERS = (
 
 _OWN: dict[str, dict[str, Any]] = {
     "torch": {
-        **_NO_DTYPES, "Future": Future,
+        **_NO_DTYPES, "Future": Future, "dsmm": mm, "hsmm": hspmm, "saddmm": sspaddmm,
         "__version__": TorchVersion(VERSION), "set_default_tensor_type": _set_default_tensor_type,
         "_sample_dirichlet": _sample_dirichlet, "_validate_sparse_coo_tensor_args": validate_coo,
         "_validate_sparse_compressed_tensor_args": validate_compressed,
