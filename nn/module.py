@@ -372,8 +372,10 @@ def _add_mover(device_type: str) -> None:
     """Give Module the method that moves it to a device type, such as ``module.<type>()``."""
 
     def move(self: Module, device: int | str | Device | None = None) -> Module:
-        by_number = device is None or isinstance(device, int)
-        where = Device(device_type, device) if by_number else Device(device)
+        if device is None or isinstance(device, int):
+            where = Device(device_type, device)
+        else:
+            where = Device(device)
         # Not by `to`: a subclass may lead its own `to` through this.
         return self._apply(lambda tensor: tensor.to(where))
 

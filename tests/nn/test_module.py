@@ -299,7 +299,6 @@ def test_devices():
     net.to("meta")
     assert net.first.weight is weight
     assert {tensor.device.type for tensor in (*net.parameters(), *net.buffers())} == {"meta"}
-
     net.to_empty(device="cpu")
     assert net.first.weight.device.type == "cpu"
     assert net.first.weight.shape == (3, 2)
