@@ -39,9 +39,14 @@ class Distribution:
     has_rsample = False
     has_enumerate_support = False
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
-    support: Any = None
     _validate_args = __debug__
     _stored: ClassVar[tuple[str, ...]] = ()  # attributes that `expand` expands, beside parameters
+
+    def _no_support(self) -> Any:
+        """The constraint that every value of the distribution satisfies."""  # noqa: D401
+        raise NotImplementedError(f"{type(self)} does not define `support`")
+
+    support: Any = property(_no_support)
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -62,6 +67,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             self._check_parameters()
+        super().__init__()  # of what a subclass has as a base beside this one, such as a module
 
     def _check_parameters(self) -> None:
         if self.arg_constraints is Distribution.arg_constraints:
@@ -204,15 +210,17 @@ class Distribution:
                 "Value is not broadcastable with batch_shape+event_shape: "
                 f"{tuple(value.shape)} vs {(*self._batch_shape, *self._event_shape)}."
             ) from error
-        support = self.support
-        if support is None:
+        try:
+            support = self.support
+        except NotImplementedError:
             warnings.warn(
                 f"{type(self)} does not define `support` to enable sample validation. Please initialize "
                 "the distribution with `validate_args=False` to turn off validation.",
                 UserWarning,
                 stacklevel=3,
             )
-        elif not bool(support.check(value).all()):
+            return
+        if not bool(support.check(value).all()):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be "
                 f"within the support ({support!r}) of the distribution {self!r}, but found invalid "

@@ -41,6 +41,7 @@ class Transform:
         self._cache_size = cache_size
         self._cached: tuple[Any, Any] = (None, None)
         self._inv: Any = None
+        super().__init__()  # of what a subclass has as a base beside this one, such as a module
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_inv": None}  # a weak reference stays in its process
