@@ -1,7 +1,7 @@
 """Nested containers of values ("pytrees"): taken apart into a list of leaves, and put together again.
 
-Tuples, named tuples, sizes, lists, dicts, ordered dicts, default dicts and deques are containers, and whatever
-class is registered as one; anything else, None too, is a leaf.
+Tuples, named tuples, sizes, lists, dicts, ordered dicts, default dicts and deques are containers, and
+whatever class is registered as one; anything else, None too, is a leaf.
 """
 
 from __future__ import annotations
