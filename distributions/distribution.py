@@ -113,11 +113,23 @@ class Distribution:
             )
         return type(self).__new__(type(self))
 
+    def _to_be_filled(self, _instance: Any) -> Any:
+        """Return what the `expand` of one of this package's classes fills.
+
+        What somebody's subclass with another ``__init__`` keeps beside parameters is unknown.
+        """
+        kinds = type(self).__mro__
+        ours = next(kind for kind in kinds if kind.__module__.startswith(__package__))
+        return self._get_checked_instance(ours, _instance)
+
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         """Return the distribution with its parameters expanded to a larger batch."""
-        new: Any = type(self).__new__(type(self)) if _instance is None else _instance
+        new = self._to_be_filled(_instance)
         shape = Size(batch_shape)
-        for name in (*self.arg_constraints, *self._stored):
+        # A subclass may have parameters of its own, beside those by which its base computes.
+        found = [vars(kind).get("arg_constraints") for kind in type(self).__mro__]
+        parameters = {name for names in found if isinstance(names, dict) for name in names}
+        for name in (*parameters, *self._stored):
             value = self.__dict__.get(name)
             if is_tensor(value):
                 own = value.ndim - len(self._batch_shape)
