@@ -39,7 +39,10 @@ class Transform:
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
-        self._cached_x_y: tuple[Any, Any] = (None, None)  # subclasses read it, so it has torch's name
+        self._cached_x_y: tuple[Any, Any] = (
+            None,
+            None,
+        )  # subclasses read it, so it has torch's name
         self._inv: Any = None
         super().__init__()  # of what a subclass has as a base beside this one, such as a module
 

@@ -19,7 +19,7 @@ from ..device.scalars import held, wrapped
 from ..dispatch import op_registry, registered_ops
 from ..dispatch.arguments import check_number
 from ..dispatch.op_registry import Delegated, Spec
-from ..errors import warn
+from ..errors import type_name, warn
 from ..tensor.base import TensorBase
 from ..tensor.shapes import broadcast_shapes
 
@@ -43,7 +43,7 @@ def check_tensor(value: Any, name: str, argument: str = "input") -> None:
     if not isinstance(value, TensorBase):
         raise TypeError(
             f"{name}(): argument '{argument}'{_position(name, argument)} must be Tensor, not "
-            f"{type(value).__name__}"
+            f"{type_name(value)}"
         )
 
 
