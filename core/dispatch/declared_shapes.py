@@ -151,7 +151,7 @@ def _lengths(label: str, name: str, positive: bool) -> Check:
 
     def check(value: Any, known: dict[str, Any]) -> Any:
         if not isinstance(value, (list, tuple)):
-            raise TypeError(f"{label} must be tuple of ints, not {type(value).__name__}")
+            raise TypeError(f"{label} must be tuple of ints, not {type_name(value)}")
         count = len(known.setdefault(name, value))
         if len(value) != count:
             raise RuntimeError(f"{label} must have {count} items, got {list(value)}")

@@ -224,7 +224,7 @@ def number(value: Any, name: str, argument: str) -> Number:
             return value.item()  # type: ignore[attr-defined]
     elif getattr(value, "shape", None) == () and hasattr(value, "item"):
         return value.item()
-    raise TypeError(f"{name}(): argument '{argument}' must be a number, not {type(value).__name__}")
+    raise TypeError(f"{name}(): argument '{argument}' must be a number, not {type_name(value)}")
 
 
 def with_former_order(
