@@ -16,6 +16,8 @@ from .utils import lazy_property
 
 __all__ = ["Distribution"]
 
+_PACKAGE = __name__.rpartition(".")[0]
+
 
 class Distribution:
     """A probability distribution over tensors, one for each place of a batch.
@@ -119,7 +121,7 @@ class Distribution:
         What somebody's subclass with another ``__init__`` keeps beside parameters is unknown.
         """
         kinds = type(self).__mro__
-        ours = next(kind for kind in kinds if kind.__module__.startswith(__package__))
+        ours = next(kind for kind in kinds if kind.__module__.startswith(_PACKAGE))
         return self._get_checked_instance(ours, _instance)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:

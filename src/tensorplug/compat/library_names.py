@@ -10,11 +10,12 @@ import warnings
 from collections import defaultdict
 from typing import Any
 
-from tensorplug import linalg, nn, storage
+from tensorplug import nn, storage
 from tensorplug._devices import WELL_KNOWN
 from tensorplug.core import Device, Tensor
 from tensorplug.core.device.dtypes import DType, bool_
 from tensorplug.core.dispatch import overrides
+from tensorplug.core.errors import LinAlgError
 from tensorplug.core.tensor.base import storage_of
 from tensorplug.distributions import Gamma
 from tensorplug.nn.modules import dropout
@@ -147,7 +148,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     },
     "torch.nn.utils.stateless": {"_reparametrize_module": _reparametrize_module},
     "torch._C": {
-        "_LinAlgError": linalg.LinAlgError,
+        "_LinAlgError": LinAlgError,
         **dict.fromkeys(("_get_cudnn_enabled", "_is_tracing"), no),
         "Tag": Tag,
         "_current_graph_task_id": lambda: -1,
