@@ -11,6 +11,16 @@ import warnings
 
 from .contexts import thread
 
+_MADE_BY_A_CLASS_STATEMENT = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+
+
+def type_name(value: object) -> str:
+    """Return the name of a value's class for an error, with the module of one that is written in C."""
+    kind = type(value)
+    if kind.__module__ == "builtins" or kind.__flags__ & _MADE_BY_A_CLASS_STATEMENT:
+        return kind.__name__
+    return f"{kind.__module__}.{kind.__name__}"
+
 
 class TensorplugError(Exception):
     """Base of every exception that only tensorplug raises."""

@@ -186,6 +186,7 @@ class ConcatDataset(Dataset[T_co]):
     cumulative_sizes: list[int]
 
     def __init__(self, datasets: Iterable[Any]) -> None:
+        super().__init__()
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
@@ -225,6 +226,7 @@ class ChainDataset(IterableDataset[Any]):
     """
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
+        super().__init__()
         self.datasets = datasets
 
     def __iter__(self) -> Iterator[Any]:

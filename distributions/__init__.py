@@ -14,15 +14,15 @@ from .gamma_family import Beta, Chi2, Dirichlet, Exponential, Gamma, StudentT
 from .heavy_tails import (
     FisherSnedecor,
     GeneralizedPareto,
-    HalfCauchy,
     InverseGamma,
     Kumaraswamy,
     Pareto,
 )
 from .independent import Independent
 from .kl import kl_divergence, register_kl
-from .location_scale import Cauchy, HalfNormal, Laplace, Normal, Uniform
+from .location_scale import Cauchy, Laplace, Normal, Uniform
 from .low_rank import LowRankMultivariateNormal
+from .magnitudes import HalfCauchy, HalfNormal
 from .matrix_variates import LKJCholesky, Wishart
 from .mixture import MixtureSameFamily
 from .multivariate_normal import MultivariateNormal

@@ -23,6 +23,7 @@ class ConstraintRegistry:
 
     def __init__(self) -> None:
         self._registry: dict[type, Callable[[Any], Any]] = {}
+        super().__init__()
 
     def register(self, constraint: Any, factory: Any = None) -> Any:
         """Have a function of a constraint make the transform for all of a type, or serve as its decorator.

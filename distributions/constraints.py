@@ -77,6 +77,7 @@ class _Dependent(Constraint):
 
     def __init__(self, is_discrete: bool | None = None, event_dim: int | None = None) -> None:
         self._is_discrete, self._event_dim = is_discrete, event_dim
+        super().__init__()
 
     @property
     def is_discrete(self) -> bool:

@@ -16,6 +16,8 @@ from .utils import lazy_property
 
 __all__ = ["Distribution"]
 
+_PACKAGE = __name__.rpartition(".")[0]
+
 
 class Distribution:
     """A probability distribution over tensors, one for each place of a batch.
@@ -39,9 +41,14 @@ class Distribution:
     has_rsample = False
     has_enumerate_support = False
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
-    support: Any = None
     _validate_args = __debug__
     _stored: ClassVar[tuple[str, ...]] = ()  # attributes that `expand` expands, beside parameters
+
+    def _no_support(self) -> Any:
+        """The constraint that every value of the distribution satisfies."""  # noqa: D401
+        raise NotImplementedError(f"{type(self)} does not define `support`")
+
+    support: Any = property(_no_support)
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -62,6 +69,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             self._check_parameters()
+        super().__init__()  # of what a subclass has as a base beside this one, such as a module
 
     def _check_parameters(self) -> None:
         if self.arg_constraints is Distribution.arg_constraints:
@@ -107,11 +115,23 @@ class Distribution:
             )
         return type(self).__new__(type(self))
 
+    def _to_be_filled(self, _instance: Any) -> Any:
+        """Return what the `expand` of one of this package's classes fills.
+
+        What somebody's subclass with another ``__init__`` keeps beside parameters is unknown.
+        """
+        kinds = type(self).__mro__
+        ours = next(kind for kind in kinds if kind.__module__.startswith(_PACKAGE))
+        return self._get_checked_instance(ours, _instance)
+
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         """Return the distribution with its parameters expanded to a larger batch."""
-        new: Any = type(self).__new__(type(self)) if _instance is None else _instance
+        new = self._to_be_filled(_instance)
         shape = Size(batch_shape)
-        for name in (*self.arg_constraints, *self._stored):
+        # A subclass may have parameters of its own, beside those by which its base computes.
+        found = [vars(kind).get("arg_constraints") for kind in type(self).__mro__]
+        parameters = {name for names in found if isinstance(names, dict) for name in names}
+        for name in (*parameters, *self._stored):
             value = self.__dict__.get(name)
             if is_tensor(value):
                 own = value.ndim - len(self._batch_shape)
@@ -204,15 +224,17 @@ class Distribution:
                 "Value is not broadcastable with batch_shape+event_shape: "
                 f"{tuple(value.shape)} vs {(*self._batch_shape, *self._event_shape)}."
             ) from error
-        support = self.support
-        if support is None:
+        try:
+            support = self.support
+        except NotImplementedError:
             warnings.warn(
                 f"{type(self)} does not define `support` to enable sample validation. Please initialize "
                 "the distribution with `validate_args=False` to turn off validation.",
                 UserWarning,
                 stacklevel=3,
             )
-        elif not bool(support.check(value).all()):
+            return
+        if not bool(support.check(value).all()):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be "
                 f"within the support ({support!r}) of the distribution {self!r}, but found invalid "

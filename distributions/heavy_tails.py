@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from tensorplug.core.device.dtypes import finfo
-from tensorplug.core.ops import full_like, where
-from tensorplug.core.tensor.creation import as_tensor
+from tensorplug.core.ops import full_like, ones_like, where
 
 from . import constraints
 from .distribution import Distribution
-from .gamma_family import Gamma
-from .location_scale import Cauchy, Magnitude, uniform_numbers
+from .gamma_family import Exponential, Gamma
+from .location_scale import Uniform, uniform_numbers
+from .transformed import TransformedDistribution
+from .transforms import AffineTransform, ExpTransform, PowerTransform
 from .utils import broadcast_all
 
 __all__ = [
     "FisherSnedecor",
     "GeneralizedPareto",
-    "HalfCauchy",
     "InverseGamma",
     "Kumaraswamy",
     "Pareto",
@@ -32,35 +32,7 @@ def _open_uniform(distribution: Distribution, sample_shape: Sequence[int], like:
     return u.clamp(min=finfo(u.dtype).tiny, max=1 - finfo(u.dtype).eps / 2)
 
 
-class HalfCauchy(Magnitude):
-    """The distribution of the magnitude of a Cauchy number of median 0 and half width `scale`.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> HalfCauchy(1.0).cdf(tp.tensor(1.0))
-    tensor(0.5000)
-    """
-
-    def _signed(self) -> Cauchy:
-        return Cauchy(0.0, self.scale, validate_args=False)
-
-    @property
-    def mean(self) -> Any:
-        return full_like(self.scale, math.inf)
-
-    @property
-    def variance(self) -> Any:
-        return full_like(self.scale, math.inf)
-
-    def log_prob(self, value: Any) -> Any:
-        self._validate_sample(value)
-        value = as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
-        inside = self._signed().log_prob(value) + math.log(2)
-        return where(value >= 0, inside, -math.inf)
-
-
-class Pareto(Distribution):
+class Pareto(TransformedDistribution):
     """The Pareto distribution: numbers from `scale` on, of density proportional to x ** -(alpha + 1)."""
 
     arg_constraints: ClassVar[Any] = {
@@ -71,7 +43,14 @@ class Pareto(Distribution):
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
-        super().__init__(self.scale.shape, validate_args=validate_args)
+        base = Exponential(self.alpha, validate_args=validate_args)
+        transforms = [ExpTransform(), AffineTransform(0, self.scale)]
+        super().__init__(base, transforms, validate_args=validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new = self._get_checked_instance(Pareto, _instance)
+        new.scale, new.alpha = self.scale.expand(batch_shape), self.alpha.expand(batch_shape)
+        return super().expand(batch_shape, _instance=new)
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
@@ -90,10 +69,6 @@ class Pareto(Distribution):
     def variance(self) -> Any:
         a = self.alpha.clamp(min=2)
         return self.scale**2 * a / ((a - 1) ** 2 * (a - 2))
-
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        u = _open_uniform(self, sample_shape, self.scale)
-        return self.scale * (-u.log() / self.alpha).exp()
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
@@ -180,7 +155,7 @@ class GeneralizedPareto(Distribution):
         return self.scale.log() + self.concentration + 1
 
 
-class InverseGamma(Distribution):
+class InverseGamma(TransformedDistribution):
     """The distribution of the reciprocal of a gamma number.
 
     Examples
@@ -196,13 +171,25 @@ class InverseGamma(Distribution):
     }
     support = constraints.positive
     has_rsample = True
+    base_dist: Any
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
-        self.concentration, self.rate = broadcast_all(concentration, rate)
-        super().__init__(self.concentration.shape, validate_args=validate_args)
+        base = Gamma(concentration, rate, validate_args=validate_args)
+        super().__init__(base, PowerTransform(-1), validate_args=validate_args)
 
-    def _gamma(self) -> Gamma:
-        return Gamma(self.concentration, self.rate, validate_args=False)
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new = self._get_checked_instance(InverseGamma, _instance)
+        return super().expand(batch_shape, _instance=new)
+
+    @property
+    def concentration(self) -> Any:
+        """The shape of the gamma numbers."""
+        return self.base_dist.concentration
+
+    @property
+    def rate(self) -> Any:
+        """Their rate, which is the scale of their reciprocals."""
+        return self.base_dist.rate
 
     @property
     def mean(self) -> Any:
@@ -218,23 +205,20 @@ class InverseGamma(Distribution):
         a = self.concentration
         return where(a > 2, self.rate.square() / ((a - 1).square() * (a - 2)), math.inf)
 
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        return self._gamma().rsample(sample_shape).reciprocal()
-
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
-        return self._gamma().log_prob(value.reciprocal()) - 2 * value.log()
+        return self.base_dist.log_prob(value.reciprocal()) - 2 * value.log()
 
     def cdf(self, value: Any) -> Any:
         self._validate_sample(value)
-        return 1 - self._gamma().cdf(value.reciprocal())
+        return 1 - self.base_dist.cdf(value.reciprocal())
 
     def entropy(self) -> Any:
         a = self.concentration
         return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
 
 
-class Kumaraswamy(Distribution):
+class Kumaraswamy(TransformedDistribution):
     """Kumaraswamy's distribution on (0, 1), much like the beta distribution: 1 - (1 - x ** a) ** b."""
 
     arg_constraints: ClassVar[Any] = {
@@ -248,7 +232,20 @@ class Kumaraswamy(Distribution):
         self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
     ) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
-        super().__init__(self.concentration1.shape, validate_args=validate_args)
+        one = ones_like(self.concentration0.detach())
+        transforms = [
+            PowerTransform(self.concentration0.reciprocal()),
+            AffineTransform(1, -one),
+            PowerTransform(self.concentration1.reciprocal()),
+        ]
+        base = Uniform(full_like(one, 0), one, validate_args=validate_args)
+        super().__init__(base, transforms, validate_args=validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new = self._get_checked_instance(Kumaraswamy, _instance)
+        new.concentration1 = self.concentration1.expand(batch_shape)
+        new.concentration0 = self.concentration0.expand(batch_shape)
+        return super().expand(batch_shape, _instance=new)
 
     def _moment(self, order: int) -> Any:
         a, b = self.concentration1, self.concentration0
@@ -268,6 +265,8 @@ class Kumaraswamy(Distribution):
     @property
     def variance(self) -> Any:
         return self._moment(2) - self._moment(1).square()
+
+    sample = Distribution.sample  # what rsample returns, without a gradient
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
         return self.icdf(_open_uniform(self, sample_shape, self.concentration1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import GenericAlias
 from typing import Any, ClassVar
 
 from tensorplug.core.tensor.shapes import Size
@@ -36,6 +37,7 @@ class Independent(Distribution):
     """
 
     arg_constraints: ClassVar[Any] = {}
+    __class_getitem__: ClassVar[Any] = classmethod(GenericAlias)
 
     def __init__(
         self,

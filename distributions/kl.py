@@ -16,10 +16,11 @@ from .discrete import Bernoulli, Binomial, Geometric, Poisson, _softplus
 from .distribution import Distribution
 from .exp_family import ExponentialFamily
 from .gamma_family import Beta, Dirichlet, Exponential, Gamma
-from .heavy_tails import HalfCauchy, InverseGamma, Kumaraswamy, Pareto
+from .heavy_tails import InverseGamma, Kumaraswamy, Pareto
 from .independent import Independent, sum_rightmost
-from .location_scale import Cauchy, HalfNormal, Laplace, Normal, Uniform
+from .location_scale import Cauchy, Laplace, Normal, Uniform
 from .low_rank import LowRankMultivariateNormal
+from .magnitudes import HalfCauchy, HalfNormal
 from .multivariate_normal import MultivariateNormal
 from .transformed import Gumbel, TransformedDistribution
 
@@ -125,7 +126,7 @@ def _normal(p: Any, q: Any) -> Any:
 
 @register_kl(HalfNormal, HalfNormal)
 def _half_normal(p: Any, q: Any) -> Any:
-    return _normal(p._signed(), q._signed())
+    return _normal(p.base_dist, q.base_dist)
 
 
 @register_kl(Laplace, Laplace)
@@ -216,12 +217,12 @@ def _cauchy(p: Any, q: Any) -> Any:
 
 @register_kl(HalfCauchy, HalfCauchy)
 def _half_cauchy(p: Any, q: Any) -> Any:
-    return _cauchy(p._signed(), q._signed())
+    return _cauchy(p.base_dist, q.base_dist)
 
 
 @register_kl(InverseGamma, InverseGamma)
 def _inverse_gamma(p: Any, q: Any) -> Any:
-    return _gamma(p._gamma(), q._gamma())
+    return _gamma(p.base_dist, q.base_dist)
 
 
 @register_kl(Kumaraswamy, Kumaraswamy)

@@ -1,4 +1,4 @@
-"""Distributions of a place and a width: normal, Laplace, Cauchy, half normal, uniform."""
+"""Distributions of a place and a width: normal, Laplace, Cauchy, uniform."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .distribution import Distribution
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
 
-__all__ = ["Cauchy", "HalfNormal", "Laplace", "Normal", "Uniform"]
+__all__ = ["Cauchy", "Laplace", "Normal", "Uniform"]
 
 _LOG_2PI = math.log(2 * math.pi)
 
@@ -148,59 +148,6 @@ class Cauchy(_LocationScale):
 
     def entropy(self) -> Any:
         return math.log(4 * math.pi) + self.scale.log()
-
-
-class Magnitude(Distribution):
-    """Base of the distributions of the magnitude of a number that lies evenly about 0."""
-
-    arg_constraints: ClassVar[Any] = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-
-    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        (self.scale,) = broadcast_all(scale)
-        super().__init__(self.scale.shape, validate_args=validate_args)
-
-    def _signed(self) -> Distribution:
-        """Return the distribution of the number itself."""
-        raise NotImplementedError
-
-    @property
-    def mode(self) -> Any:
-        return full_like(self.scale, 0)
-
-    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        return self._signed().rsample(sample_shape).abs()
-
-    def cdf(self, value: Any) -> Any:
-        self._validate_sample(value)
-        return 2 * self._signed().cdf(value) - 1
-
-    def icdf(self, value: Any) -> Any:
-        return self._signed().icdf((value + 1) / 2)
-
-    def entropy(self) -> Any:
-        return self._signed().entropy() - math.log(2)
-
-
-class HalfNormal(Magnitude):
-    """The distribution of the magnitude of a normal number of mean 0 and deviation `scale`."""
-
-    def _signed(self) -> Normal:
-        return Normal(0.0, self.scale, validate_args=False)
-
-    @property
-    def mean(self) -> Any:
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
-    def variance(self) -> Any:
-        return self.scale**2 * (1 - 2 / math.pi)
-
-    def log_prob(self, value: Any) -> Any:
-        self._validate_sample(value)
-        inside = self._signed().log_prob(value) + math.log(2)
-        return inside.masked_fill(value < 0, -math.inf)
 
 
 class Uniform(Distribution):

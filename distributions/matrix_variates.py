@@ -112,7 +112,9 @@ class Wishart(ExponentialFamily):
     support = constraints.positive_definite
     has_rsample = True
     _mean_carrier_measure = 0
-    _stored = ("_unbroadcasted_scale_tril",)
+    _stored = (
+        "df", "covariance_matrix", "precision_matrix", "scale_tril", "_unbroadcasted_scale_tril",
+    )  # fmt: skip
 
     @property
     def arg_constraints(self) -> dict[str, Any]:  # type: ignore[override]

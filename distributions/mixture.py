@@ -67,7 +67,7 @@ class MixtureSameFamily(Distribution):
         super().__init__(batch, events, validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new = type(self).__new__(type(self)) if _instance is None else _instance
+        new = self._to_be_filled(_instance)
         components = self._component_distribution.expand((*batch_shape, self._num_component))
         mixture = self._mixture_distribution.expand(batch_shape)
         MixtureSameFamily.__init__(new, mixture, components, validate_args=False)

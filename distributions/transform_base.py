@@ -39,8 +39,12 @@ class Transform:
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
-        self._cached: tuple[Any, Any] = (None, None)
+        self._cached_x_y: tuple[Any, Any] = (
+            None,
+            None,
+        )  # subclasses read it, so it has torch's name
         self._inv: Any = None
+        super().__init__()  # of what a subclass has as a base beside this one, such as a module
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_inv": None}  # a weak reference stays in its process
@@ -85,19 +89,19 @@ class Transform:
 
     def __call__(self, x: Any) -> Any:
         """Return y."""
-        if self._cache_size and x is self._cached[0]:
-            return self._cached[1]
+        if self._cache_size and x is self._cached_x_y[0]:
+            return self._cached_x_y[1]
         y = self._call(x)
         if self._cache_size:
-            self._cached = (x, y)
+            self._cached_x_y = (x, y)
         return y
 
     def _inv_call(self, y: Any) -> Any:
-        if self._cache_size and y is self._cached[1]:
-            return self._cached[0]
+        if self._cache_size and y is self._cached_x_y[1]:
+            return self._cached_x_y[0]
         x = self._inverse(y)
         if self._cache_size:
-            self._cached = (x, y)
+            self._cached_x_y = (x, y)
         return x
 
     def _call(self, x: Any) -> Any:

@@ -82,7 +82,7 @@ class TransformedDistribution(Distribution):
         super().__init__(out[:cut], out[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new = type(self).__new__(type(self)) if _instance is None else _instance
+        new = self._to_be_filled(_instance)
         base = self.base_dist.expand(batch_shape)
         TransformedDistribution.__init__(new, base, self.transforms, validate_args=False)
         new._validate_args = self._validate_args

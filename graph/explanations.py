@@ -46,6 +46,26 @@ class Explanation(NamedTuple):
     calls: int
     eager: int
 
+    @property
+    def graph_count(self) -> int:
+        """How many graphs there are."""
+        return len(self.graphs)
+
+    @property
+    def graph_break_count(self) -> int:
+        """In how many places calls stayed eager."""
+        return len(self.breaks)
+
+    @property
+    def break_reasons(self) -> list[Break]:
+        """Why calls stayed eager; torch's name for `breaks`."""
+        return self.breaks
+
+    @property
+    def op_count(self) -> int:
+        """How many calls of ops the graphs have, all together."""
+        return sum([len(graph.nodes) for graph in self.graphs])
+
     def __str__(self) -> str:
         ran = f"{self.calls} calls ran as graphs, {self.eager} eagerly"
         lines = [f"{len(self.graphs)} graphs, {self.captures} captures; {ran}"]

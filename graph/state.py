@@ -163,9 +163,9 @@ class State:
             found += [(item, f"{label}[{key!r}]") for key, item in zip(*_halves(held), strict=True)]
             found += _attributes_of_subclass(value, label, dict)
         elif isinstance(value, _SEQUENCES):
-            held = list(value)
+            held = _items(value)
             if not isinstance(value, (tuple, frozenset)):
-                self._containers.append((value, list, held, label))
+                self._containers.append((value, _items, held, label))
             fields = getattr(type(value), "_fields", None) or [""] * len(held)
             found += [
                 (item, f"{label}.{fields[number]}" if fields[number] else f"{label}[{number}]")
@@ -413,6 +413,10 @@ def _table_of(value: Any) -> Any:
 
 
 # --- what objects hold --------------------------------------------------------------------------------
+
+
+def _items(value: Any) -> list[Any]:
+    return [*iter(value)]  # not by way of its length, which a subclass may refuse to tell
 
 
 def _of_mapping(mapping: Any) -> list[Any]:

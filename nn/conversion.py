@@ -82,7 +82,8 @@ class ModuleConversion(ModuleBase):
 
     def cpu(self) -> Self:
         """Move to the "cpu" device."""
-        return self.to("cpu")
+        # Not by `to`: a subclass may lead its own `to` through this.
+        return self._apply(lambda tensor: tensor.cpu())
 
     def type(self, dst_type: Any) -> Self:
         """Convert every tensor, those of integers as well."""

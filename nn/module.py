@@ -373,8 +373,11 @@ def _add_mover(device_type: str) -> None:
 
     def move(self: Module, device: int | str | Device | None = None) -> Module:
         if device is None or isinstance(device, int):
-            return self.to(Device(device_type, device))
-        return self.to(Device(device))
+            where = Device(device_type, device)
+        else:
+            where = Device(device)
+        # Not by `to`: a subclass may lead its own `to` through this.
+        return self._apply(lambda tensor: tensor.to(where))
 
     move.__doc__ = f"Move the module to a {device_type!r} device, by default the current one."
     move.__name__, move.__qualname__ = device_type, f"Module.{device_type}"

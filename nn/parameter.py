@@ -9,6 +9,7 @@ from typing import Any, Self, TypeGuard, cast
 from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
+from tensorplug.core.errors import type_name
 from tensorplug.core.ops import empty
 from tensorplug.core.tensor.copies import of_class
 from tensorplug.core.tensor.uninitialized import refuse_ops
@@ -26,7 +27,7 @@ class _Owned(Tensor):
             data = empty(0)
         if not isinstance(data, Tensor):
             raise TypeError(
-                f"{cls.__name__}(): argument 'data' must be Tensor, not {type(data).__name__}"
+                f"{cls.__name__}(): argument 'data' must be Tensor, not {type_name(data)}"
             )
         owned: Self = of_class(data.detach(), cls)
         if requires_grad:

@@ -125,7 +125,7 @@ class ModuleStateDict(ModuleBase):
                 )
         for hook in self._state_dict_hooks.values():
             replaced = hook(module, destination, prefix, metadata)
-            if not getattr(hook, "_may_replace", False):
+            if not isinstance(hook, _Replacing):
                 if replaced is not None:
                     raise RuntimeError("state_dict post-hook must return None")
             elif replaced is not None:
@@ -142,12 +142,7 @@ class ModuleStateDict(ModuleBase):
 
     def _register_state_dict_hook(self, hook: Hook) -> RemovableHandle:
         """Register a post-hook that may also return another dictionary."""
-
-        def replacing(*args: Any) -> Any:
-            return hook(*args)
-
-        replacing._may_replace = True  # type: ignore[attr-defined]
-        return add_hook(self._state_dict_hooks, replacing)
+        return add_hook(self._state_dict_hooks, _Replacing(hook))
 
     # --- loading ---
 
@@ -304,6 +299,17 @@ class ModuleStateDict(ModuleBase):
                 f"Error(s) in loading state_dict for {self._get_name()}:\n\t" + "\n\t".join(errors)
             )
         return IncompatibleKeys(missing, unexpected)
+
+
+# Classes rather than functions within functions, so that modules with hooks can be pickled.
+class _Replacing:
+    """A hook that may return another dictionary."""
+
+    def __init__(self, hook: Hook) -> None:
+        self.hook = hook
+
+    def __call__(self, *args: Any) -> Any:
+        return self.hook(*args)
 
 
 class _WithoutModule:

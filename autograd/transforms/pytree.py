@@ -1,7 +1,7 @@
 """Nested containers of values ("pytrees"): taken apart into a list of leaves, and put together again.
 
-Tuples, named tuples, lists, dicts, ordered dicts, default dicts and deques are containers, and whatever class
-is registered as one; anything else, None too, is a leaf.
+Tuples, named tuples, sizes, lists, dicts, ordered dicts, default dicts and deques are containers, and
+whatever class is registered as one; anything else, None too, is a leaf.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
+
+from tensorplug.core.tensor.shapes import Size
 
 __all__ = [
     "Tree",
@@ -46,6 +48,9 @@ def _dict_unflatten(values: Iterable[Any], context: Any) -> Any:
 #: The classes that are containers, by the exact class; named tuples are too.
 CONTAINERS: dict[type, Container] = {
     tuple: Container(lambda items: (items, None), lambda items, _: tuple(items)),
+    Size: Container(
+        lambda sizes: (sizes, None), lambda items, _: tuple(items)
+    ),  # items may be no ints
     list: Container(lambda items: (items, None), lambda items, _: list(items)),
     dict: Container(_dict_flatten, _dict_unflatten),
     OrderedDict: Container(

@@ -18,6 +18,7 @@ from ..contexts import Block, Steps, thread
 from ..dispatch.keys import canonical_device
 from ..dispatch.layers import note_hidden, note_opaque
 from ..dispatch.state import dispatch_state
+from ..errors import type_name
 from ..locks import renewed
 from ..tensor.base import TensorBase
 from ..tensor.creation import tensor
@@ -216,7 +217,7 @@ def chosen_generator(generator: Generator | None, device: Device, name: str) -> 
         return generator_of(device)
     if not isinstance(generator, Generator):
         raise TypeError(
-            f"{name}(): generator must be a tensorplug.Generator, not {type(generator).__name__}"
+            f"{name}(): generator must be a tensorplug.Generator, not {type_name(generator)}"
         )
     if generator.device.type != device.type and device.type != "meta":
         raise RuntimeError(

@@ -7,6 +7,7 @@ from typing import Any
 from ..device.device import Device
 from ..device.dtypes import BOOL, COMPLEX, FLOATING, DType
 from ..device.scalars import held, rounded
+from ..errors import type_name
 from ..tensor.base import TensorBase
 from ..tensor.layout import layout
 from ..tensor.shapes import is_truth
@@ -132,9 +133,7 @@ _NO_FLAGS = frozenset({int, float, complex, str, tuple, list})
 
 def _wrong(op: Op, name: str, kind: str, value: Any) -> TypeError:
     more = "; several dimensions are given as a tuple" if name == "keepdim" else ""
-    return TypeError(
-        f"{op.name}(): argument '{name}' must be {kind}, not {type(value).__name__}{more}"
-    )
+    return TypeError(f"{op.name}(): argument '{name}' must be {kind}, not {type_name(value)}{more}")
 
 
 def has_number(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

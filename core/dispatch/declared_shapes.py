@@ -19,6 +19,7 @@ from collections.abc import Callable
 from operator import index
 from typing import Any
 
+from ..errors import type_name
 from ..tensor.base import TensorBase
 from .op import Op
 
@@ -100,7 +101,7 @@ def _tensor(label: str, dtype: str, sizes: str, optional: bool) -> Check:
         if value is None and optional:
             return value
         if not isinstance(value, TensorBase):
-            raise TypeError(f"{label} must be Tensor, not {type(value).__name__}")
+            raise TypeError(f"{label} must be Tensor, not {type_name(value)}")
         shape: Any = value._shape
         fits = len(shape) == len(words) if star < 0 else len(shape) >= len(words) - 1
         if fits:
@@ -150,7 +151,7 @@ def _lengths(label: str, name: str, positive: bool) -> Check:
 
     def check(value: Any, known: dict[str, Any]) -> Any:
         if not isinstance(value, (list, tuple)):
-            raise TypeError(f"{label} must be tuple of ints, not {type(value).__name__}")
+            raise TypeError(f"{label} must be tuple of ints, not {type_name(value)}")
         count = len(known.setdefault(name, value))
         if len(value) != count:
             raise RuntimeError(f"{label} must have {count} items, got {list(value)}")
@@ -170,7 +171,7 @@ def _plain(label: str, kind: str) -> Check | None:
 
     def check(value: Any, _: dict[str, Any]) -> Any:
         if not isinstance(value, types):
-            raise TypeError(f"{label} must be {kind}, not {type(value).__name__}")
+            raise TypeError(f"{label} must be {kind}, not {type_name(value)}")
         return value
 
     return check

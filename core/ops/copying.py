@@ -17,6 +17,7 @@ from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.op_registry import Spec, composite, defined_by, primitive
 from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
+from ..errors import type_name
 from ..tensor.base import TensorBase, new_tensor
 from ..tensor.creation import show_memory
 from ..tensor.layout import (
@@ -158,9 +159,7 @@ def copy(input: Tensor, src: Tensor | complex, non_blocking: bool = False) -> Sp
                 f"{list(src._shape)}"
             )
     elif not isinstance(src, (bool, int, float, complex)):
-        raise TypeError(
-            f"copy_(): argument 'src' must be Tensor or Number, not {type(src).__name__}"
-        )
+        raise TypeError(f"copy_(): argument 'src' must be Tensor or Number, not {type_name(src)}")
     return Spec((input, src), input._shape, input.dtype)
 
 

@@ -19,7 +19,7 @@ from ..device.scalars import held, wrapped
 from ..dispatch import op_registry, registered_ops
 from ..dispatch.arguments import check_number
 from ..dispatch.op_registry import Delegated, Spec
-from ..errors import warn
+from ..errors import type_name, warn
 from ..tensor.base import TensorBase
 from ..tensor.shapes import broadcast_shapes
 
@@ -43,7 +43,7 @@ def check_tensor(value: Any, name: str, argument: str = "input") -> None:
     if not isinstance(value, TensorBase):
         raise TypeError(
             f"{name}(): argument '{argument}'{_position(name, argument)} must be Tensor, not "
-            f"{type(value).__name__}"
+            f"{type_name(value)}"
         )
 
 
@@ -224,7 +224,7 @@ def number(value: Any, name: str, argument: str) -> Number:
             return value.item()  # type: ignore[attr-defined]
     elif getattr(value, "shape", None) == () and hasattr(value, "item"):
         return value.item()
-    raise TypeError(f"{name}(): argument '{argument}' must be a number, not {type(value).__name__}")
+    raise TypeError(f"{name}(): argument '{argument}' must be a number, not {type_name(value)}")
 
 
 def with_former_order(

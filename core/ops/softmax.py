@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..device.dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
 from ..dispatch.op_registry import Delegated, composite
 from ..dispatch.out_dtypes import exact_out
+from ..errors import type_name
 from ..tensor.shapes import Shape, normalize_dim, normalize_dims
 from .arithmetic.division import div
 from .arithmetic.pointwise import sub
@@ -24,7 +25,7 @@ __all__ = ["log_softmax", "logsumexp", "softmax", "softmin"]
 def _canonical(name: str, input: Tensor, dim: int, dtype: DType | None) -> Any:
     check_tensor(input, name)
     if not hasattr(dim, "__index__"):
-        raise TypeError(f"{name}(): argument 'dim' must be int, not {type(dim).__name__}")
+        raise TypeError(f"{name}(): argument 'dim' must be int, not {type_name(dim)}")
     dim = normalize_dim(dim, len(input._shape), name)
     input = cast(input, input.dtype if dtype is None else as_dtype(dtype))
     if input.dtype.category != FLOATING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import DType, Number, result_dtype
+from ..errors import type_name
 from .base import TensorBase
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ __all__ = [
 
 def _checked(input: Any, name: str) -> Tensor:
     if not is_tensor(input):
-        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+        raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type_name(input)}")
     return input
 
 

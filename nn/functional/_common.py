@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from tensorplug.core.errors import OutOfMemoryError
+from tensorplug.core.errors import OutOfMemoryError, type_name
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.shapes import Shape
 
@@ -14,9 +14,7 @@ from tensorplug.core.tensor.shapes import Shape
 def tensor(value: Any, name: str, argument: str = "input") -> Any:
     """Return `value`, or raise TypeError if it is no tensor, nor takes calls over."""
     if not isinstance(value, TensorBase) and not hasattr(type(value), "__torch_function__"):
-        raise TypeError(
-            f"{name}(): argument '{argument}' must be Tensor, not {type(value).__name__}"
-        )
+        raise TypeError(f"{name}(): argument '{argument}' must be Tensor, not {type_name(value)}")
     return value
 
 

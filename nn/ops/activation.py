@@ -16,6 +16,7 @@ from tensorplug.core.device.dtypes import BOOL, FLOATING, INTEGER, float32
 from tensorplug.core.device.scalars import Real, coefficient, fitting, held_bound, wrapped
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.dispatch.out_dtypes import exact_out
+from tensorplug.core.errors import type_name
 from tensorplug.core.ops import cat, where, zeros_like
 from tensorplug.core.ops.rules import in_float32, widened
 from tensorplug.core.tensor.base import TensorBase
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
 
 def _tensor(input: Any, name: str, argument: str = "input") -> Any:
     if not isinstance(input, TensorBase):
-        raise TypeError(
-            f"{name}(): argument '{argument}' must be Tensor, not {type(input).__name__}"
-        )
+        raise TypeError(f"{name}(): argument '{argument}' must be Tensor, not {type_name(input)}")
     return input
 
 

@@ -113,6 +113,18 @@ class Backend:
         return f"<switches of {self._name}>"
 
 
+def flags_frozen() -> bool:
+    """Return whether switches may be set by :meth:`Backend.flags` alone; they never are here.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.backends.flags_frozen()
+    False
+    """
+    return False
+
+
 def __getattr__(name: str) -> Backend:
     if name.startswith(("_", "pytest")):  # pytest asks every module for its plugins
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

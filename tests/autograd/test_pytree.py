@@ -65,6 +65,19 @@ def test_structures_as_text(theirs, name):
         )
 
 
+def test_sizes_are_containers(theirs):
+    import torch
+
+    import tensorplug as tp
+
+    for library, tree in ((ours, tp.Size([2, 3])), (theirs, torch.Size([2, 3]))):
+        leaves, spec = library.tree_flatten([tree, {"k": tree}])
+        assert leaves == [2, 3, 2, 3]
+        assert spec.num_nodes == 8
+        doubled = library.tree_map(lambda n: n / 2, tree)
+        assert (type(doubled), doubled) == (tuple, (1.0, 1.5))
+
+
 class Pair:
     def __init__(self, a, b):
         self.a, self.b = a, b

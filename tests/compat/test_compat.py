@@ -241,6 +241,10 @@ def test_tensorboard_is_said_to_keep_nothing_without_its_package(tmp_path):
         with SummaryWriter("runs") as writer:
             writer.add_scalar("loss", 1.0, 2)
         assert "not kept" in str(caught[0].message)
+    from unittest.mock import Mock
+    from torch.utils.tensorboard import writer as file
+    assert file.SummaryWriter is SummaryWriter
+    Mock(spec=SummaryWriter).add_scalar("loss", 1.0)
     """
     run(tmp_path, program)
 
@@ -253,6 +257,9 @@ def test_tensorboard_is_written(tmp_path):
     from torch.utils.tensorboard import SummaryWriter
     with SummaryWriter({str(tmp_path / "runs")!r}) as writer:
         writer.add_scalar("loss", torch.ones(()), 2)
+    from torch.utils.tensorboard import summary, writer as file
+    assert file.SummaryWriter is SummaryWriter
+    assert callable(summary.hparams)
     assert len(os.listdir({str(tmp_path / "runs")!r})) == 1
     """
     run(tmp_path, program)

@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 import tensorplug as tp
-from tensorplug.compat import library_names, loaders
+from tensorplug.compat import additions, environment, library_names, loaders
 from tensorplug.data import DataLoader, IterableDataset
 
 
@@ -66,6 +66,42 @@ def test_groups_keep_the_order_of_their_tensors():
     assert groups[tp.device("cpu"), tp.float32] == ([[given[0][0], given[0][2]], [None, 2]], [0, 2])
     assert groups[tp.device("cpu"), tp.float64] == ([[double], [1]], [1])
     assert not library_names._grouped([[]])
+
+
+def test_products_by_their_old_names():
+    names = additions.ADDITIONS["torch"]
+    dense, more = tp.arange(6.0).reshape(3, 2), tp.ones(2, 2)
+    matrix = tp.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, -3.0]])
+    product = (matrix.numpy() @ dense.numpy()).tolist()
+    assert names["dsmm"](matrix.to_sparse(), dense).tolist() == product
+    hybrid = names["hsmm"](matrix.to_sparse(), dense)
+    assert (hybrid.dense_dim(), hybrid.to_dense().tolist()) == (1, product)
+    added = names["saddmm"](more.to_sparse(), matrix.to_sparse(), dense, beta=2)
+    assert added.is_sparse
+    assert added.to_dense().tolist() == (2 + matrix.numpy() @ dense.numpy()).tolist()
+
+
+def test_modules_hold_other_tensors_within_a_block():
+    reparametrize = library_names.ADDITIONS["torch.nn.utils.stateless"]["_reparametrize_module"]
+    module = tp.nn.Linear(2, 1)
+    weight = module.weight
+    with reparametrize(module, {"weight": tp.ones(1, 2), "bias": tp.zeros(1)}):
+        assert module(tp.ones(2)).item() == 2
+    assert module.weight is weight
+
+
+def test_machines_are_asked_about():
+    names = environment.ADDITIONS["torch.utils.collect_env"]
+    assert names["run"]("echo one; echo two >&2; exit 3") == (3, "one", "two")
+    assert names["run"](["no such command"])[0] == 127
+    written = "NVIDIA-SMI 1\n| Driver Version: 550.54 CUDA |\ngcc (Debian) 12\nclang version 15.0"
+    found = {name: names[name](lambda _: (0, written, "")) for name in names if name != "run"}
+    assert found["get_nvidia_driver_version"] == "550.54"
+    assert found["get_gcc_version"] == "(Debian) 12"
+    assert found["get_clang_version"] == "15.0"
+    assert found["get_cpu_info"] == found["get_gpu_info"] == written
+    assert found["get_cmake_version"] is None
+    assert {names[name](lambda _: (127, "", "")) for name in found} == {None}
 
 
 def test_contexts_decorate_each_call_anew():

@@ -4,6 +4,10 @@
 Each row is a call, of a module that may be torch, and a phrase; with torch installed it is held to the same.
 """
 
+import datetime as dt
+import fractions
+
+import numpy as np
 import pytest
 
 import tensorplug as tp
@@ -427,6 +431,13 @@ ROWS = [
             ("logcumsumexp", "Float", "Double", lambda t: t.ones(3, dtype=t.float64)),
         )
     ],
+    ("got numpy.ndarray", lambda t: t.stack([t.ones(1), np.ones(1)])),
+    ("got numpy.ndarray", lambda t: t.cat([t.ones(1), np.ones(1)])),
+    ("got datetime.date", lambda t: t.cat([t.ones(1), dt.date(2000, 1, 1)])),
+    ("got Fraction", lambda t: t.cat([t.ones(1), fractions.Fraction(1)])),
+    ("must be Tensor, not numpy.ndarray", lambda t: t.sin(np.ones(1))),
+    ("must be Tensor, not numpy.ndarray", lambda t: t.mm(t.ones(1, 1), np.ones((1, 1)))),
+    ("must be bool, not numpy.ndarray", lambda t: t.sum(t.ones(1), 0, keepdim=np.ones(2))),
     ("Device index must not be negative", lambda t: t.device(-1)),
     ("Device index must not be negative", lambda t: t.device("cpu", -1)),
     ("Device string must not be empty", lambda t: t.device("")),

@@ -156,3 +156,11 @@ def test_new_takes_tensors_of_its_dtype_alone(dtype):
         TypeError, match=f"new.*expected a tensor of tensorplug.float32, got {dtype}"
     ):
         tp.zeros(1).new(tp.zeros(2, dtype=dtype))
+
+
+def test_cdata_tells_tensors_apart():
+    x = tp.ones(3, requires_grad=True)
+    again = x
+    assert x._cdata == again._cdata == x.retain_grad.__self__._cdata
+    others = [x.detach(), x.view(3), x.clone(), tp.ones(3)]
+    assert len({x._cdata, *[other._cdata for other in others]}) == 5

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -110,3 +111,74 @@ def test_a_class_without_constraints_or_support_is_warned_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Delta(validate_args=False).log_prob(tp.zeros(()))
+
+
+def test_support_is_described_by_the_base_class() -> None:
+    for module in (D, T):
+        found = module.Distribution.__dict__["support"]
+        assert isinstance(found, property)
+        assert found.__doc__
+        with pytest.raises(NotImplementedError):
+            module.Distribution(validate_args=False).support  # noqa: B018
+
+
+class _Weighted(tp.nn.Module):
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self.weight = tp.nn.Parameter(tp.ones(2))
+
+
+BASES: dict[type, tuple[Any, ...]] = {
+    D.transforms.Transform: (1,),
+    D.transforms.ExpTransform: (),
+    D.transforms.AffineTransform: (0.0, 2.0),
+    D.transforms.ComposeTransform: ([],),
+    D.Distribution: ((2,), (), False),
+    D.Normal: (0.0, 1.0),
+    D.LogNormal: (0.0, 1.0),
+    D.Independent: (D.Normal(tp.zeros(2), 1.0), 1),
+    D.ConstraintRegistry: (),
+    tp.utils.data.ConcatDataset: ([[1]],),
+    tp.utils.data.ChainDataset: ([],),
+}
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_module_beside_a_base_is_made_too(base: Any) -> None:
+    mixed = type("Mixed", (base, _Weighted), {})(*BASES[base])
+    assert [name for name, _ in mixed.named_parameters()] == ["weight"]
+    mixed.more = tp.nn.Linear(1, 1)
+    assert len(mixed.state_dict()) == 3
+
+
+@pytest.mark.parametrize("name", sorted(ARGUMENTS))
+@pytest.mark.filterwarnings("ignore:Singular sample detected")
+def test_subclasses_with_an_init_expand_by_themselves(name: str) -> None:
+    ours, theirs = both(name, arguments_of(name))
+    for distribution in (ours, theirs):
+        base = type(distribution)
+
+        class Plain(base):  # type: ignore[misc, valid-type]
+            arg_constraints: ClassVar[Any] = {}  # parameters of its own instead of the base's
+
+            def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+                new = self._get_checked_instance(Plain, _instance)
+                return super().expand(batch_shape, _instance=new)
+
+        class Other(base):  # type: ignore[misc, valid-type]
+            def __init__(self) -> None:
+                raise AssertionError("not called")
+
+        shape = (3, *distribution.batch_shape)
+        same = copy.copy(distribution)
+        same.__class__ = Plain
+        wide = same.expand(shape)
+        assert type(wide) is Plain
+        value = distribution.sample()
+        if name != "GeneralizedPareto":  # torch's refuses float64
+            assert tuple(wide.log_prob(value).shape) == shape
+        if distribution is theirs and name == "VonMises":  # calls __init__ then
+            continue
+        same.__class__ = Other
+        with pytest.raises(NotImplementedError, match="must also define a custom"):
+            same.expand(shape)

@@ -327,3 +327,26 @@ def test_matrices_of_vectors():
             vector.tolist(),
             (2 * vector).tolist(),
         ]
+
+
+@pytest.mark.parametrize("name", sorted(ARGUMENTS))
+def test_what_is_transformed_and_how(name):
+    ours, theirs = both(name, arguments_of(name))
+    transformed = isinstance(theirs, T.TransformedDistribution)
+    assert isinstance(ours, D.TransformedDistribution) == transformed
+    if not transformed:
+        return
+    batch = (3, *ours.batch_shape)
+    for one, other in [(ours, theirs), (ours.expand(batch), theirs.expand(batch))]:
+        assert type(one).__name__ == type(other).__name__ == name
+        assert type(one.base_dist).__name__ == type(other.base_dist).__name__
+        shapes = [
+            [tuple(shape) for shape in (d.batch_shape, d.event_shape, d.base_dist.batch_shape)]
+            for d in (one, other)
+        ]
+        assert shapes[0] == shapes[1]
+        value = other.base_dist.sample((4,))
+        mine = tp.from_numpy(value.numpy().copy())
+        for part, theirs_part in zip(one.transforms, other.transforms, strict=True):
+            mine, value = part(mine), theirs_part(value)
+        near(mine, value, "transformed", 1e-7)

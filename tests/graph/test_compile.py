@@ -33,6 +33,21 @@ def counts(compiled):
     return len(found.graphs), found.captures, found.calls, found.eager
 
 
+def test_explanations_have_torchs_names():
+    captured = tp.compile(lambda x: (x * 2).exp() + 1)
+    broken = tp.compile(lambda x: x * x.sum().item())
+    with tp.no_grad():
+        for number in range(10):
+            captured(tp.ones(3))
+            broken(tp.tensor([1.0, number]))
+    found = captured.explain()
+    assert (found.graph_count, found.graph_break_count, found.op_count) == (1, 0, 3)
+    found = broken.explain()
+    assert found.graph_count == len(found.graphs)
+    assert found.graph_break_count == 1
+    assert "8 graphs" in found.break_reasons[0].reason
+
+
 def test_batch_sizes_are_one_graph():
     module = network().eval()
     compiled = tp.compile(module)

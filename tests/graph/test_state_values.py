@@ -122,3 +122,19 @@ def test_a_planted_fault_is_found(monkeypatch):
     monkeypatch.setattr(entries, "version_of", lambda tensor: 0)
     with pytest.raises(AssertionError):
         test_state_that_was_written("in place")
+
+
+def test_tuples_that_refuse_to_tell_their_length():
+    class Parts(tuple):  # noqa: SLOT001
+        def __len__(self):
+            raise NotImplementedError
+
+    module = Scaled()
+    module.parts = Parts((tp.tensor(2.0), 3))
+    forward = module.forward
+    module.forward = lambda x: forward(x) * next(iter(module.parts))
+    x = tp.randn(5, 4)
+    compiled = tp.compile(module)
+    for _ in range(3):
+        tp.testing.assert_close(compiled(x), module(x))
+        module.parts = Parts((module.parts[0] + 1, 3))

@@ -7,6 +7,7 @@ import pytest
 
 import tensorplug as tp
 from tensorplug import nn
+from tensorplug.core.tensor import device_members
 
 
 class Net(nn.Module):
@@ -304,15 +305,29 @@ def test_devices():
     assert weight.requires_grad
 
 
-def test_every_device_type_of_tensors_is_a_method_of_modules(monkeypatch):
-    from tensorplug.core.tensor import device_members
+class LedThroughItsMovers(Net):
+    """One whose `to` calls the methods that move to a type of device."""
 
-    net = nn.Linear(1, 1)
+    def to(self, where):
+        return getattr(self, where)()
+
+
+@pytest.mark.parametrize("device_type", device_members.types)
+def test_movers_do_not_call_to(device_type):
+    if device_type != "cpu" and not getattr(tp, device_type).is_available():
+        pytest.skip("there is no such device")
+    net = LedThroughItsMovers()
+    assert net.to(device_type) is net
+    assert {tensor.device.type for tensor in (*net.parameters(), *net.buffers())} == {device_type}
+
+
+def test_every_device_type_of_tensors_is_a_method_of_modules(monkeypatch):
+    net = nn.Linear(1, 1, bias=False)
     assert not hasattr(net, "elsewhere")
     device_members.add("elsewhere")
     try:
         moved = []
-        monkeypatch.setattr(nn.Linear, "to", lambda self, device: moved.append(str(device)) or self)
+        monkeypatch.setattr(tp.Tensor, "to", lambda self, device: moved.append(str(device)) or self)
         assert net.elsewhere() is net
         net.elsewhere(1)
         net.elsewhere("elsewhere:2")

@@ -1,5 +1,6 @@
 """Checkpoints of modules."""
 
+import copy
 import pickle
 
 import pytest
@@ -206,6 +207,40 @@ def test_saving_hooks():
     handle.remove()
     net._register_state_dict_hook(lambda *args: {"all": 1})
     assert net.state_dict() == {"all": 1}
+
+
+HEARD = []
+
+
+def hook(*args):
+    HEARD.append(args)
+
+
+REGISTERED = {
+    "register_state_dict_post_hook": lambda module: module.state_dict(),
+    "register_state_dict_pre_hook": lambda module: module.state_dict(),
+    "_register_state_dict_hook": lambda module: module.state_dict(),
+    "register_load_state_dict_pre_hook": lambda module: module.load_state_dict(module.state_dict()),
+    "_register_load_state_dict_pre_hook": lambda module: module.load_state_dict(module.state_dict()),
+    "register_load_state_dict_post_hook": lambda module: module.load_state_dict(module.state_dict()),
+    "register_forward_hook": lambda module: module(tp.ones(2)),
+    "register_forward_pre_hook": lambda module: module(tp.ones(2)),
+    "register_full_backward_hook": lambda module: module(tp.ones(2)).sum().backward(),
+    "register_full_backward_pre_hook": lambda module: module(tp.ones(2)).sum().backward(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REGISTERED)
+@pytest.mark.parametrize(
+    "again", [copy.deepcopy, lambda module: pickle.loads(pickle.dumps(module))]
+)
+def test_modules_with_hooks_are_pickled(name, again):
+    module = tp.nn.Linear(2, 2)
+    getattr(module, name)(hook)
+    copied = again(module)
+    HEARD.clear()
+    REGISTERED[name](copied)
+    assert len(HEARD) == 1
 
 
 def test_loading_hooks():

@@ -309,3 +309,53 @@ def test_a_parameter_without_memory_of_its_own_is_kept(requires_grad):
 def test_a_class_without_memory_has_to_be_trusted():
     with pytest.raises(pickle.UnpicklingError, match="Doubled"):
         tp.load(written(Doubled(tp.ones(2)), True))
+
+
+class Halves(tp.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = tp.nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.linear(x)
+
+    def half(self, x):
+        return self.linear(x) / 2
+
+    def __repr__(self):
+        raise AssertionError("what is being read may be incomplete")
+
+
+@pytest.mark.parametrize("owner", ["itself", "child", "another"])
+@pytest.mark.parametrize("zipped", [True, False])
+def test_modules_whose_methods_were_replaced(owner, zipped):
+    module = Halves()
+    module.beside = Halves()
+    module.forward = {
+        "itself": module.half, "child": module.linear.forward, "another": module.beside.half
+    }[owner]  # fmt: skip
+    read = tp.load(written(module, zipped), weights_only=False)
+    x = tp.ones(2)
+    assert read(x).tolist() == module(x).tolist()
+    kept = {"itself": read, "child": read.linear, "another": read.beside}[owner]
+    assert read.forward.__self__ is kept
+
+
+class Names:
+    """Pickled as an attribute of an object, whichever the file names."""
+
+    def __init__(self, owner, name):
+        self.owner, self.name = owner, name
+
+    def __reduce__(self):
+        return getattr, (self.owner, self.name)
+
+
+@pytest.mark.parametrize("name", ["training", "__class__", "__dict__", "_parameters", "nothing"])
+def test_only_methods_of_objects_are_found(name):
+    file = written([module := Halves(), Names(module, name)], True)
+    with pytest.raises(pickle.UnpicklingError, match="the attribute"):
+        tp.load(file, weights_only=False)
+    file = written([module, Names(module.half, "__func__")], True)
+    with pytest.raises(pickle.UnpicklingError):
+        tp.load(file, weights_only=False)

@@ -3,6 +3,7 @@
 import struct
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -65,6 +66,7 @@ def test_methods_are_completed(tmp_path):
     with SummaryWriter(tmp_path) as writer:
         assert {"add_scalar", "add_figure", "close"} <= set(dir(writer))
         assert writer.add_scalar.__name__ == "add_scalar"
+        assert Mock(spec=SummaryWriter).add_histogram("weights", [1.0]) is not None
         with pytest.raises(AttributeError):
             writer.add_nonsense  # noqa: B018
         with pytest.raises(NotImplementedError, match=r"tp\.utils\.summary"):

@@ -21,6 +21,7 @@ from ...device.scalars import fitting, loosely
 from ...dispatch.keys import DispatchKey, default_device, dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.state import dispatch_state
+from ...errors import type_name
 from ...tensor.base import new_tensor as wrap_array
 from ...tensor.creation import leaf, show_memory
 from ...tensor.layout import strides_of
@@ -235,7 +236,7 @@ def full(
     """
     if not isinstance(size, (tuple, list)):
         raise TypeError(
-            f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}"
+            f"full(): argument 'size' (position 1) must be tuple of ints, not {type_name(size)}"
         )
     value = number(fill_value, "full", "fill_value")
     inferred = scalar_dtype(value)

@@ -22,7 +22,7 @@ from ...device.dtypes import (
 from ...device.scalars import fitting
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
-from ...errors import warn
+from ...errors import type_name, warn
 from ...tensor.base import TensorBase
 from ...tensor.shapes import is_truth
 from ..rules import number
@@ -291,7 +291,7 @@ def _check_inferred(start: Number, end: Number, dtype: DType, name: str) -> None
 
 def _spaced(start: Number, end: Number, steps: int, dtype: DType, device: Device, name: str) -> Any:
     if is_truth(steps) or not hasattr(steps, "__index__"):
-        raise TypeError(f"{name}(): argument 'steps' must be int, not {type(steps).__name__}")
+        raise TypeError(f"{name}(): argument 'steps' must be int, not {type_name(steps)}")
     count = steps.__index__()
     if count < 0:
         raise RuntimeError(f"{name}(): number of steps must be non-negative, got {count}")
@@ -392,7 +392,7 @@ def eye(
     columns = n if m is None else m
     for size, name in ((n, "n"), (columns, "m")):
         if is_truth(size) or isinstance(size, float) or not hasattr(size, "__index__"):
-            raise TypeError(f"eye(): argument '{name}' must be int, not {type(size).__name__}")
+            raise TypeError(f"eye(): argument '{name}' must be int, not {type_name(size)}")
         if size < 0:
             raise RuntimeError(f"eye(): {name} must be greater or equal to 0, got {size}")
     chosen, where = options(dtype, device)

@@ -10,7 +10,7 @@ from ...device.dtypes import INTEGER, bool_, int32, int64, shown, uint8
 from ...dispatch import op_registry
 from ...dispatch.execution import show
 from ...dispatch.op_registry import Spec, composite, primitive
-from ...errors import warn
+from ...errors import type_name, warn
 from ...tensor.predicates import is_tensor
 from ...tensor.shapes import Shape, broadcast_shapes, is_truth, normalize_dim
 from ..copying import cast, to_device
@@ -139,7 +139,7 @@ def select_position(shape: Shape, dim: int, index: int) -> tuple[int, int]:
 
 def _index(value: Any, op: str, name: str) -> int:
     if is_truth(value) or not hasattr(value, "__index__"):
-        raise TypeError(f"{op}(): {name} must be an int, not {type(value).__name__}")
+        raise TypeError(f"{op}(): {name} must be an int, not {type_name(value)}")
     return operator.index(value)
 
 

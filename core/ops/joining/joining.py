@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import DType, promote_types
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_dtypes import cast_error
+from ...errors import type_name
 from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, normalize_dim
 from ..rules import cast, check_tensor
@@ -52,7 +53,7 @@ def _sequence(tensors: Any, name: str) -> list[Any]:
         if not isinstance(tensor, TensorBase):
             raise TypeError(
                 f"{name}(): expected Tensor as element {position} in argument 0, but got "
-                f"{type(tensor).__name__}"
+                f"{type_name(tensor)}"
             )
     dtype: DType = found[0]._key.dtype
     for tensor in found:

@@ -13,6 +13,7 @@ from ...dispatch.op import Op
 from ...dispatch.op_registry import composite
 from ...dispatch.out_dtypes import exact_out
 from ...dispatch.state import dispatch_state
+from ...errors import type_name
 from ...tensor.shapes import Shape, is_truth
 from ..comparison import is_within
 from ..rules import check_tensor
@@ -155,7 +156,7 @@ def _check_weights(weights: Any, count: Any, replacement: bool) -> None:
         )
     if is_truth(count) or not hasattr(count, "__index__"):
         raise TypeError(
-            f"multinomial(): argument 'num_samples' must be int, not {type(count).__name__}"
+            f"multinomial(): argument 'num_samples' must be int, not {type_name(count)}"
         )
     if count <= 0:
         raise RuntimeError(f"multinomial(): cannot sample n_sample <= 0 samples, got {count}")

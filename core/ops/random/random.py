@@ -23,7 +23,7 @@ from ...device.generator import Generator, chosen_generator
 from ...dispatch.keys import DispatchKey, dispatch_key
 from ...dispatch.op_registry import composite
 from ...dispatch.out_dtypes import cast_error
-from ...errors import warn
+from ...errors import type_name, warn
 from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, as_shape, broadcast_shapes, check_sizes
 from ..comparison import is_within
@@ -137,7 +137,7 @@ def whole(value: Any, name: str, argument: str) -> int:
     if isinstance(read, float) and read.is_integer():
         return int(read)
     if not isinstance(read, int):
-        raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__}")
+        raise TypeError(f"{name}(): argument '{argument}' must be int, not {type_name(value)}")
     return int(read)
 
 

@@ -20,6 +20,7 @@ from ...device.dtypes import (
 )
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive
 from ...dispatch.out_dtypes import computes_in_out, exact_out
+from ...errors import type_name
 from ...tensor.shapes import Shape, normalize_dim, normalize_dims, reduced_shape
 from .. import results
 from ..rules import cast, check_tensor
@@ -46,7 +47,7 @@ def check_flag(value: Any, name: str, flag: str = "keepdim") -> None:
     """Raise TypeError unless a flag is a bool: ``sum(1, 2)`` is no sum over two dimensions."""
     if value is not True and value is not False:
         raise TypeError(
-            f"{name}(): argument '{flag}' must be bool, not {type(value).__name__}; several "
+            f"{name}(): argument '{flag}' must be bool, not {type_name(value)}; several "
             "dimensions are given as a tuple"
         )
 

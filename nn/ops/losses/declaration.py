@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from tensorplug.core.device.dtypes import scalar_type
 from tensorplug.core.dispatch.op_registry import Op, composite
+from tensorplug.core.errors import type_name
 from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.base import TensorBase
 
@@ -124,5 +125,5 @@ def check_tensors(name: str, **values: Any) -> None:
     for argument, value in values.items():
         if not isinstance(value, TensorBase):
             raise TypeError(
-                f"{name}(): argument '{argument}' must be Tensor, not {type(value).__name__}"
+                f"{name}(): argument '{argument}' must be Tensor, not {type_name(value)}"
             )

@@ -28,11 +28,12 @@ from tensorplug.nn.hooks import global_hooks
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
 from tensorplug.nn.utils.stateless import functional_call
+from tensorplug.sparse import hspmm, mm, sspaddmm
 from tensorplug.sparse.invariants import validate_compressed, validate_coo
 from tensorplug.sparse.layouts import COMPRESSED
 from tensorplug.torch_version import TorchVersion
 
-from . import compiling, internals, library_names, loaders, masked_parts, utilities
+from . import compiling, environment, internals, library_names, loaders, masked_parts, utilities
 from .compiling import no, nothing
 from .distribution import VERSION
 from .weak import WeakIdKeyDictionary
@@ -176,16 +177,22 @@ class SummaryWriter:
             stacklevel=2,
         )
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        if name.startswith(("add_", "flush", "close")):
-            return lambda *args, **kwargs: None
-        raise AttributeError(f"a SummaryWriter has no attribute {name!r}")
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
         pass
+
+
+_REPORTS = """
+    add_audio add_custom_scalars add_custom_scalars_marginchart add_custom_scalars_multilinechart
+    add_embedding add_figure add_graph add_histogram add_histogram_raw add_hparams add_image
+    add_image_with_boxes add_images add_mesh add_onnx_graph add_pr_curve add_pr_curve_raw add_scalar
+    add_scalars add_tensor add_text add_video close flush
+"""
+# On the class itself: programs ask it for its methods, as ``unittest.mock.Mock(spec=SummaryWriter)`` does.
+for _name in _REPORTS.split():
+    setattr(SummaryWriter, _name, lambda self, *args, **kwargs: None)
 
 
 class _CodeOnlyModule(Module):
@@ -224,7 +231,7 @@ _INITIALIZERS = (
 
 _OWN: dict[str, dict[str, Any]] = {
     "torch": {
-        **_NO_DTYPES, "Future": Future,
+        **_NO_DTYPES, "Future": Future, "dsmm": mm, "hsmm": hspmm, "saddmm": sspaddmm,
         "__version__": TorchVersion(VERSION), "set_default_tensor_type": _set_default_tensor_type,
         "_sample_dirichlet": _sample_dirichlet, "_validate_sparse_coo_tensor_args": validate_coo,
         "_validate_sparse_compressed_tensor_args": validate_compressed,
@@ -344,6 +351,7 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.distributions.transforms": {"_InverseTransform": _InverseTransform},
     "torch.utils.data": {"functional_datapipe": compiling.no_op_decorator},
     "torch.utils.tensorboard": {"SummaryWriter": SummaryWriter},
+    "torch.utils.tensorboard.writer": {"SummaryWriter": SummaryWriter},
     # Programs ask for the version of a device's tools to see whether torch was built for it.
     "torch.version": {
         "__version__": TorchVersion(VERSION), "debug": False, "git_version": "", "hip": None,
@@ -363,5 +371,6 @@ def _merged(*tables: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 #: What is added to each module, where tensorplug does not have the name itself. A module that it
 #: does not have has nothing else.
 ADDITIONS = _merged(
-    _OWN, compiling.ADDITIONS, internals.ADDITIONS, library_names.ADDITIONS, utilities.ADDITIONS
+    _OWN, compiling.ADDITIONS, environment.ADDITIONS, internals.ADDITIONS, library_names.ADDITIONS,
+    utilities.ADDITIONS,
 )  # fmt: skip

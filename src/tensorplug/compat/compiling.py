@@ -181,6 +181,7 @@ _DYNAMO: dict[str, Any] = {
         nothing,
     ),
     "explain": _explain,
+    "list_backends": lambda *args, **kwargs: [],
     "is_compiling": no,
     "OptimizedModule": OptimizedModule,
 }  # fmt: skip

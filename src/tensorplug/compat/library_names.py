@@ -15,9 +15,11 @@ from tensorplug._devices import WELL_KNOWN
 from tensorplug.core import Device, Tensor
 from tensorplug.core.device.dtypes import DType, bool_
 from tensorplug.core.dispatch import overrides
+from tensorplug.core.errors import LinAlgError
 from tensorplug.core.tensor.base import storage_of
 from tensorplug.distributions import Gamma
 from tensorplug.nn.modules import dropout
+from tensorplug.nn.utils import stateless
 
 from . import loaders
 from .compiling import no, nothing, unchanged
@@ -93,6 +95,17 @@ def _share(one: Tensor, other: Tensor) -> bool:
     return storage_of(one) is storage_of(other)
 
 
+def _reparametrize_module(
+    module: nn.Module,
+    parameters_and_buffers: dict[str, Tensor],
+    tie_weights: bool = False,
+    strict: bool = False,
+    stack_weights: bool = False,
+) -> Any:
+    """Return a context in which a module holds other tensors."""
+    return stateless._swapped(module, parameters_and_buffers, tie_weights, strict)
+
+
 def _stand_ins(names: str) -> dict[str, type]:
     """Return classes of which nothing is an instance."""
     return {name: type(name, (), {"__doc__": "Nothing is an instance."}) for name in names.split()}
@@ -133,7 +146,9 @@ ADDITIONS: dict[str, dict[str, Any]] = {
         "has_cuda": False,
         "StorageBase": storage.UntypedStorage, "Tag": Tag, "_standard_gamma": _gamma, "set_vital": nothing,
     },
+    "torch.nn.utils.stateless": {"_reparametrize_module": _reparametrize_module},
     "torch._C": {
+        "_LinAlgError": LinAlgError,
         **dict.fromkeys(("_get_cudnn_enabled", "_is_tracing"), no),
         "Tag": Tag,
         "_current_graph_task_id": lambda: -1,
@@ -150,6 +165,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     },
     "torch._utils": {"_get_available_device_type": _device_type, "_get_device_module": _module_of},
     "torch.autograd": {"_is_checkpoint_valid": lambda: True},
+    "torch.backends": {"__allow_nonbracketed_mutation": contextlib.nullcontext},
     "torch.backends.mha": {"get_fastpath_enabled": no, "set_fastpath_enabled": nothing},
     "torch.backends.nnpack": {"set_flags": lambda enabled: (False,)},
     "torch._dynamo.config": {"trace_autograd_ops": False},

@@ -85,8 +85,7 @@ _KERNELS = """
     mkldnn_linear_backward_weights mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer
 """
 _SPARSE_COPIES = """
-    dsmm hsmm saddmm ccol_indices_copy col_indices_copy
-    crow_indices_copy indices_copy row_indices_copy values_copy
+    ccol_indices_copy col_indices_copy crow_indices_copy indices_copy row_indices_copy values_copy
 """
 _EXPORT = """
     AdditionalInputs Constraint CustomDecompTable ExportBackwardSignature ModuleCallSignature

@@ -11,6 +11,7 @@ from __future__ import annotations
 import enum
 import functools
 import importlib
+import inspect
 import pickle
 import re
 import sys
@@ -102,8 +103,11 @@ def _none_type(value: Any) -> Any:
     return type(value)
 
 
+_METHODS = (types.FunctionType, type(_none_type))  # the second one is a compiled function's
+
+
 def _member(owner: Any, name: Any) -> Any:
-    """Return a member of an enum, a class within a class, or a function of torch's."""
+    """Return a member of an enum, a class within a class, an object's method, or a function of torch's."""
     if owner is _Functions and isinstance(name, str):
         found = torch_names.find("torch", name)
         if torch_names.is_op(found):
@@ -114,7 +118,13 @@ def _member(owner: Any, name: Any) -> Any:
         inner = owner.__dict__.get(name)
         if isinstance(inner, type) and may_hold(inner):
             return inner
-    raise pickle.UnpicklingError(f"the attribute {name!r} of {owner!r:.80}")
+    elif isinstance(name, str) and may_hold(type(owner)):
+        # No file calls it: it is a value, such as what modules hold whose `forward` was replaced.
+        method = inspect.getattr_static(type(owner), name, None)
+        if isinstance(method, _METHODS):
+            return types.MethodType(method, owner)
+    kind = owner if isinstance(owner, type) else type(owner)
+    raise pickle.UnpicklingError(f"the attribute {name!r} of {kind.__name__:.80}")
 
 
 class _Functions:

@@ -63,8 +63,7 @@ class SummaryWriter:
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_"):
                 raise AttributeError(name)
-            value = getattr(self._writer, name)
-            return _with_arrays(value) if name.startswith("add_") else value
+            return getattr(self._writer, name)
     else:
 
         def __getattr__(self, name: str) -> Any: ...
@@ -94,14 +93,23 @@ class SummaryWriter:
         self.close()
 
 
-def _with_arrays(method: Any) -> Any:
-    def call(*args: Any, **kwargs: Any) -> Any:
+def _reporting(name: str, theirs: Any) -> Any:
+    def call(self: SummaryWriter, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = _pytree.tree_map(_array, (args, kwargs))
-        return method(*args, **kwargs)
+        return getattr(self._writer, name)(*args, **kwargs)
 
-    call.__name__, call.__doc__ = method.__name__, method.__doc__
+    call.__name__, call.__qualname__ = name, f"SummaryWriter.{name}"
+    call.__doc__ = theirs.__doc__
     return call
 
 
 def _array(value: Any) -> Any:
     return value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+
+
+# On the class itself: programs ask it for its methods, as ``unittest.mock.Mock(spec=SummaryWriter)`` does.
+for _name in dir(_tensorboardx.SummaryWriter):
+    if _name.startswith("add_") and not hasattr(SummaryWriter, _name):
+        setattr(
+            SummaryWriter, _name, _reporting(_name, getattr(_tensorboardx.SummaryWriter, _name))
+        )
