@@ -8,7 +8,7 @@ from typing import Any
 from tensorplug.plugin import KernelTable, Shape
 
 from .. import indexing_gather, pooling_adaptive, pooling_average, pooling_max
-from .._dtypes import FLOATS
+from .._dtypes import FLOATS, WHOLE
 from ..below import below
 from ..halves import add_floats
 
@@ -17,6 +17,16 @@ def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for name in ("max_pool", "max_pool_backward"):
         table.add(name, getattr(pooling_max, name), dtypes=FLOATS)
+    max_pool_below = below("max_pool")
+
+    @table.kernel("max_pool", dtypes=WHOLE)
+    def max_pool_of_whole(
+        input: Any, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
+    ) -> Any:
+        # A window may then lie in the padding alone, where the least number of its dtype stands.
+        chosen = max_pool_below if max(dilation) > 1 else pooling_max.max_pool
+        return chosen(input, kernel, stride, padding, dilation, ceil_mode)
+
     for name in (
         "avg_pool",
         "avg_pool_backward",
