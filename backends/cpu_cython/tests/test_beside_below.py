@@ -214,7 +214,7 @@ def of_sequences(rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
         for start, end in ends:
             yield (
                 f"{kind} linspace from {start}",
-                lambda s=start, e=end, d=getattr(tp, kind): [tp.linspace(s, e, 101, dtype=d)],
+                lambda s=start, e=end, d=kind: [tp.linspace(s, e, 101, dtype=getattr(tp, d))],
             )
     for shape in ((5,), (2, 3), ()):
         indices = tp.from_numpy(rng.integers(0, 4, shape))
