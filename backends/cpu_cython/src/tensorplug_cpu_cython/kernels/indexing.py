@@ -101,7 +101,6 @@ def _build_gather(table: KernelTable) -> None:
 
     table.add("scatter", scatter, dtypes=ALL_DTYPES, out=True)
     table.add("scatter_add", scatter_add, dtypes=SUMMED, out=True)
-    table.add("scatter_reduce", scatter_reduce, dtypes=SUMMED, out=True)
     # Of truth values, which are bytes of 0 and 1.
     by_bytes = {"sum": "amax", "prod": "amin", "amax": "amax", "amin": "amin"}
 
@@ -116,6 +115,8 @@ def _build_gather(table: KernelTable) -> None:
         return scatter_reduce(bytes_of[0], dim, index, bytes_of[1], way, include_self).view(
             np.bool_
         )
+
+    table.add("scatter_reduce", scatter_reduce, dtypes=SUMMED, out=True)
 
     @table.kernel(dtypes=SUMMED)
     def gather_backward(g: Any, shape: Shape, dim: int, index: Any) -> Any:
