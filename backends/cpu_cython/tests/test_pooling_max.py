@@ -94,7 +94,7 @@ def test_empty_images():
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_maxima_of_whole_numbers(case, order, dtype):
-    """Of the dtype's whole range and its ends; where windows may lie in the padding, by the kernel below."""
+    """Of the dtype's whole range and its ends; some windows lie in the padding alone."""
     shape, *options = case
     info = np.iinfo(dtype)
     x = np.random.default_rng(0).integers(info.min, info.max, shape, dtype, endpoint=True)

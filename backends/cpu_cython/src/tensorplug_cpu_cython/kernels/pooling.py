@@ -5,27 +5,32 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from tensorplug.plugin import KernelTable, Shape
 
-from .. import indexing_gather, pooling_adaptive, pooling_average, pooling_max
+from .. import indexing_gather, pointwise, pooling_adaptive, pooling_average, pooling_max
 from .._dtypes import FLOATS, WHOLE
 from ..below import below
 from ..halves import add_floats
+
+_WHOLE = np.dtype(np.int64)
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for name in ("max_pool", "max_pool_backward"):
         table.add(name, getattr(pooling_max, name), dtypes=FLOATS)
-    max_pool_below = below("max_pool")
 
     @table.kernel("max_pool", dtypes=WHOLE)
-    def max_pool_of_whole(
-        input: Any, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
-    ) -> Any:
+    def max_pool_of_whole(input: Any, *options: Any) -> Any:
+        *_, dilation, _ = options
+        if max(dilation) == 1 or input.dtype == np.int64:
+            return pooling_max.max_pool(input, *options)
         # A window may then lie in the padding alone, where the least number of its dtype stands.
-        chosen = max_pool_below if max(dilation) > 1 else pooling_max.max_pool
-        return chosen(input, kernel, stride, padding, dilation, ceil_mode)
+        values, places = pooling_max.max_pool(pointwise.cast(input, _WHOLE), *options)
+        values = np.maximum(values, np.iinfo(input.dtype).min)
+        return pointwise.cast(values, input.dtype), places
 
     for name in (
         "avg_pool",
