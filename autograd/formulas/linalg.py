@@ -30,7 +30,7 @@ from tensorplug.core.ops.linalg.lu import (
 )
 from tensorplug.core.ops.linalg.rules import adjoint, column, concatenate, conjugate, row, where
 from tensorplug.core.ops.linalg.solvers import linalg_inv_ex, linalg_solve_ex
-from tensorplug.core.ops.linalg.spectra import linalg_eigh, linalg_pinv, linalg_svd
+from tensorplug.core.ops.linalg.spectra import linalg_eig, linalg_eigh, linalg_pinv, linalg_svd
 from tensorplug.core.ops.linalg.triangular import linalg_lu_solve, solve_triangular_side
 from tensorplug.core.ops.norms import norm_slopes
 from tensorplug.core.tensor.predicates import all_samples
@@ -245,6 +245,12 @@ def _eig(
     return result if A_dtype.is_complex else result.real
 
 
+def _eigvals(g: Any, A: Any) -> Any:
+    Vh = adjoint(linalg_eig(A)[1])
+    result = linalg_solve_ex(Vh, column(g) * Vh)[0]
+    return result if A.dtype.is_complex else result.real
+
+
 def _eigh_tangent(t: Any, eigenvalues: Any, eigenvectors: Any) -> tuple[Any, Any]:
     V = eigenvectors
     inner = adjoint(V) @ (t @ V)
@@ -408,6 +414,7 @@ DERIVATIVES = [
     derivative("linalg_eigh", A=_eigh),
     derivative("linalg_eigvalsh", A=_eigvalsh),
     derivative("linalg_eig", A=_eig),
+    derivative("linalg_eigvals", A=_eigvals),
     derivative("linalg_svd", A=_svd),
     derivative("linalg_svdvals", A=_svdvals),
     derivative(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.core.dispatch.op_registry import handle
-from tensorplug.core.ops.copying import copied
 from tensorplug.core.ops.indexing.indexing import (
     basic_index,
     place,
@@ -64,7 +63,8 @@ def _strided_rest(g: Any, src_shape: Any, size: Any, stride: Any, storage_offset
 
 @on_tensors
 def _strided_source(g: Any, size: Any, stride: Any, storage_offset: int) -> Any:
-    return as_strided(copied(g), size, stride, storage_offset)  # whose storage begins with it
+    g = g.contiguous()  # which may begin anywhere in its storage
+    return as_strided(g, size, stride, storage_offset + g.storage_offset())
 
 
 DERIVATIVES = [

@@ -164,9 +164,10 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """
 
     def body(x: Any) -> Any:
+        # (1 + tanh(u)) / 2 is sigmoid(2 u), and 1 + erf(u) is erfc(-u): below 0 these keep their digits.
         if approximate == "tanh":
-            return 0.5 * x * (1 + (_ROOT * (x + _CUBE * x * x * x)).tanh())
-        return x * 0.5 * (1 + (x * math.sqrt(0.5)).erf())
+            return x * (2 * _ROOT * (x + _CUBE * x * x * x)).sigmoid()
+        return x * 0.5 * (x * -math.sqrt(0.5)).erfc()
 
     return widened(body, input)
 
@@ -186,7 +187,7 @@ def gelu_backward(g: Tensor, input: Tensor, approximate: str) -> Tensor:
             s = u.sigmoid()
             return g * (s + x * s * (-u).sigmoid() * (2 * _ROOT * (1 + 3 * _CUBE * x * x)))
         density = (x * x * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
-        return g * (0.5 * (1 + (x * math.sqrt(0.5)).erf()) + x * density)
+        return g * (0.5 * (x * -math.sqrt(0.5)).erfc() + x * density)
 
     return widened(body, g, input)
 

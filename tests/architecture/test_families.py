@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 SHARED = "tensorplug.plugin.array_kernels"
 NUMPY = "tensorplug_cpu_numpy.kernels"
 # Comparisons over all ops, and what tests share.
-OVER_FAMILIES = {"conftest", "test_against_torch", "test_mixed_out"}
+OVER_FAMILIES = {"conftest", "test_against_torch", "test_halves_rounded_once", "test_mixed_out"}
 
 
 def stems(layer: str) -> list[str]:

@@ -36,3 +36,21 @@ def test_gradients_lie_as_in_torch(leaf, use):
 def test_a_dense_leaf_gives_its_gradient_its_own_order():
     assert layout(tp, "columns", "new")[0] == (1, 4)
     assert layout(tp, "gaps", "new")[0] == (3, 1)
+
+
+@pytest.mark.parametrize("form", ["rows", "an offset", "columns", "expanded"])
+def test_gradients_of_writes_by_strides_may_lie_anywhere(form):
+    """What reaches the node begins anywhere in its memory, and need not lie row by row."""
+    weights = {
+        "rows": tp.arange(12.0).reshape(3, 4),
+        "an offset": tp.arange(20.0)[8:].reshape(3, 4),
+        "columns": tp.arange(12.0).reshape(4, 3).t(),
+        "expanded": tp.arange(3.0)[:, None].expand(3, 4),
+    }[form]
+    x, src = tp.zeros(3, 4, requires_grad=True), tp.zeros(2, 2, requires_grad=True)
+    result = tp.as_strided_scatter(x, src, (2, 2), (4, 2), 1)
+    of_x, of_src = tp.autograd.grad(result, (x, src), weights)
+    written = tp.zeros(3, 4, dtype=tp.bool)
+    written[:2, 1::2] = True
+    assert of_src.tolist() == weights[:2, 1::2].tolist()
+    assert of_x.tolist() == weights.masked_fill(written, 0).tolist()

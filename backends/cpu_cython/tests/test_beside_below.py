@@ -209,6 +209,13 @@ def of_sequences(rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
                     f"{dtype} linspace {steps}",
                     lambda n=steps, s=start, e=end, d=points.dtype: [tp.linspace(s, e, n, dtype=d)],
                 )
+    for kind in ("float16", "bfloat16", "int64", "int32", "int8", "complex64", "complex128"):
+        ends = ((0, 3), (-3.5, 4.2), (50, 0), *([(1 + 2j, 3 - 1j)] if kind[0] == "c" else []))
+        for start, end in ends:
+            yield (
+                f"{kind} linspace from {start}",
+                lambda s=start, e=end, d=kind: [tp.linspace(s, e, 101, dtype=getattr(tp, d))],
+            )
     for shape in ((5,), (2, 3), ()):
         indices = tp.from_numpy(rng.integers(0, 4, shape))
         for classes in (-1, 4, 9):

@@ -121,6 +121,27 @@ def test_logarithm_of_the_gamma_function():
     assert np.isnan(pointwise.Unary("lgamma").call(np.float32([np.nan])))
 
 
+@pytest.mark.parametrize("step", [1, 3])
+def test_logarithm_of_the_gamma_function_near_its_zeros(step):
+    mpmath = pytest.importorskip("mpmath", reason="the reference has more digits than double")
+    generator = np.random.default_rng(0)
+    whole = np.arange(3, 19)
+    widths = np.minimum(0.2, 1 / special.factorial(whole))
+    near = [-n + w * generator.uniform(-3, 3, 40) for n, w in zip(whole, widths, strict=True)]
+    zeros = [-2.4570247382208006, -2.7476826467274127, -3.955294284858598, -4.991544640560048]
+    beside = [zero + np.spacing(zero) * np.arange(-3, 4) for zero in zeros]
+    x = np.concatenate([*near, *beside, generator.uniform(-4, -2, 200), [-25.3, 2.5, 0.1]])
+    x = x[x != np.rint(x)]
+    found = pointwise.Unary("lgamma").call(np.repeat(x, step)[::step])
+    with mpmath.workdps(50):
+        exact = [mpmath.log(abs(mpmath.gamma(mpmath.mpf(float(one))))) for one in x]
+        errors = [
+            float(abs(mpmath.mpf(float(one)) - other))
+            for one, other in zip(found, exact, strict=True)
+        ]
+    assert np.max(np.array(errors) / np.spacing(np.abs(np.array(exact, float)))) <= 8
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_next_numbers(dtype):
     info = np.finfo(dtype)

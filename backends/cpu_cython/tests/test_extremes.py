@@ -6,6 +6,7 @@ import pytest
 cpu_features = pytest.importorskip(
     "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
 )
+import tensorplug as tp  # noqa: E402
 from tensorplug_cpu_cython import reductions, softmax  # noqa: E402
 
 KINDS = {"amax": (reductions.MAX, np.max), "amin": (reductions.MIN, np.min)}
@@ -126,3 +127,24 @@ def test_flip(dims, dtype):
         np.testing.assert_array_equal(result.numpy(), np.flip(array, dims))
         turned = tp.from_numpy(array).permute(2, 0, 1).flip(dims)
         np.testing.assert_array_equal(turned.numpy(), np.flip(array.transpose(2, 0, 1), dims))
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (3, 70), (70, 3), (2, 3, 4), (0, 3)], ids=str)
+def test_extremes_of_truth_values(shape):
+    x = np.random.default_rng(0).random(shape) > 0.5
+    kernels = {name: tp.explain(name, dtype=tp.bool).kernel for name in ("amin", "amax", "aminmax")}
+    assert {kernel.plugin for kernel in kernels.values()} == {"cpu_cython"}
+    for dim in range(-1, len(shape)):
+        dims = tuple(range(len(shape))) if dim < 0 else (dim,)
+        if not all(shape[d] for d in dims):
+            continue
+        for given in (x, np.asfortranarray(x)):
+            for keepdim in (False, True):
+                least, most = (x.min(dims, keepdims=keepdim), x.max(dims, keepdims=keepdim))
+                np.testing.assert_array_equal(kernels["amin"].function(given, dims, keepdim), least)
+                np.testing.assert_array_equal(kernels["amax"].function(given, dims, keepdim), most)
+                one = None if dim < 0 else dim
+                both = kernels["aminmax"].function(given, one, keepdim)
+                for found, expected in zip(both, (least, most), strict=True):
+                    assert found.dtype == np.bool_
+                    np.testing.assert_array_equal(found, expected)

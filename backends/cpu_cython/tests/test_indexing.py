@@ -278,3 +278,24 @@ def test_no_place_at_all(shape, dtype, accumulate):
     found = keyed.index_put(x, [empty], np.ones((), dtype), accumulate, refuse)
     assert found is not x
     np.testing.assert_array_equal(found, x)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "amax", "amin", "mean"])
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("shape", [(5,), (4, 6), (3, 4, 5)], ids=str)
+def test_reduced_truth_values(shape, include_self, reduce):
+    draw = np.random.default_rng(0)
+    for dim in range(len(shape)):
+        index = draw.integers(0, shape[dim], shape)
+        for order in "CF":
+            input, src = (np.asarray(draw.random(shape) > 0.5, order=order) for _ in range(2))
+            given = [tp.from_numpy(array) for array in (input, index, src)]
+
+            def reduced(x, i, s, dim=dim):
+                return x.scatter_reduce(dim, i, s, reduce, include_self=include_self)
+
+            found = reduced(*given)
+            with tp.prefer("cpu_numpy"):
+                expected = reduced(*given)
+            assert found.dtype is tp.bool
+            assert found.tolist() == expected.tolist()

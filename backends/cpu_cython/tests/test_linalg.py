@@ -120,3 +120,18 @@ def test_what_cannot_be_factored_is_told(dtype):
     for name in ("cholesky", "eigh", "eigvalsh", "svd", "svdvals"):
         with pytest.raises(LinAlgError):
             getattr(LA, name)(nothing)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("batch", [(), (3,)], ids=str)
+def test_unpacking_with_any_number_of_pivots(batch, dtype):
+    draw = np.random.default_rng(0)
+    for m, n in ((5, 3), (3, 5), (4, 4)):
+        some = tp.from_numpy(numbers((*batch, m, n), dtype))
+        for count in range(1, m + 1):
+            pivots = tp.from_numpy(draw.integers(1, m + 1, (*batch, count)).astype(np.int32))
+            found = tp.lu_unpack(some, pivots)
+            with tp.prefer("cpu_numpy"):
+                expected = tp.lu_unpack(some, pivots)
+            for one, other in zip(found, expected, strict=True):
+                assert one.equal(other)

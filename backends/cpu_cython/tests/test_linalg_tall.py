@@ -108,6 +108,22 @@ def test_least_squares_of_any_shape(
 
 
 @pytest.mark.parametrize("dtype", PRECISION)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_least_solutions_of_wide_systems(size: tuple[int, int], dtype: Any) -> None:
+    a = matrix(*size, "random").T
+    for columns in (1, 3, 70):
+        b = np.random.default_rng(1).standard_normal((size[1], columns))
+        given = [tp.from_numpy(np.ascontiguousarray(one, dtype)) for one in (a, b)]
+        kept = given[1].clone()
+        found = tp.linalg.lstsq(*given, driver="gels")
+        expected = np.linalg.pinv(a) @ b
+        close = PRECISION[dtype] * 10 * max(1, np.abs(expected).max())
+        np.testing.assert_allclose(found.solution.numpy(), expected, rtol=0, atol=close)
+        assert found.residuals.shape == (0,)
+        assert given[1].equal(kept)
+
+
+@pytest.mark.parametrize("dtype", PRECISION)
 def test_least_squares_of_lower_rank(dtype: Any) -> None:
     # The solution is the shortest of those that there are.
     rng = np.random.default_rng(0)

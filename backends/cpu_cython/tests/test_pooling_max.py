@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 cpu_features = pytest.importorskip(
     "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
 )
+import tensorplug as tp  # noqa: E402
 from tensorplug_cpu_cython import pooling_max  # noqa: E402
 from tensorplug_cpu_numpy.kernels import pooling as reference  # noqa: E402
 
@@ -87,3 +88,23 @@ def test_empty_images():
     )
     assert values.shape == places.shape == (0, 2, 2)
     assert pooling_max.max_pool_backward(values, places, (0, 2, 4)).shape == (0, 2, 4)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_maxima_of_whole_numbers(case, order, dtype):
+    """Of the dtype's whole range and its ends; some windows lie in the padding alone."""
+    shape, *options = case
+    info = np.iinfo(dtype)
+    x = np.random.default_rng(0).integers(info.min, info.max, shape, dtype, endpoint=True)
+    x.flat[::3] = info.min
+    x.flat[::7] = info.max
+    kernel = tp.explain("max_pool", dtype=getattr(tp, dtype)).kernel
+    assert kernel is not None
+    assert kernel.plugin == "cpu_cython"
+    values, places = kernel.function(ORDERS[order](x), *options)
+    expected, expected_places = reference.max_pool(x, *options)
+    assert values.dtype == x.dtype
+    assert_array_equal(values, expected)
+    assert_array_equal(places, expected_places)

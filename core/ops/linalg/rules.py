@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...device.dtypes import FLOATING, DType, bool_, scalar_type
+from ...device.dtypes import FLOATING, DType, scalar_type
 from ...dispatch import op_registry
 from ...dispatch.layers import note_hidden
-from ...dispatch.state import dispatch_state
 from ...errors import LinAlgError
 from ...tensor.shapes import Shape, broadcast_shapes
+from ..copying import in_place_of
 from ..rules import check_tensor
 
 _EYE = op_registry.handle("eye")
@@ -139,9 +139,8 @@ def identity_like(A: Any) -> Any:
 
 def constant_of(A: Any, value: Any) -> Any:
     """Return `value`, which is the same for all `A`: as a function of it, of derivative zero."""
-    if not A._state and not dispatch_state.layers_active:
-        return value if value._view is None else value.clone()
-    return _WHERE.call(_EYE.call(1, dtype=bool_, device=A.device), value, A)
+    result = in_place_of(value, A)
+    return result if result._view is None else result.clone()
 
 
 def where(condition: Any, input: Any, other: Any) -> Any:

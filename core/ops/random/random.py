@@ -21,7 +21,7 @@ from ...device.dtypes import (
 )
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.keys import DispatchKey, dispatch_key
-from ...dispatch.op_registry import composite
+from ...dispatch.op_registry import composite, handle
 from ...dispatch.out_dtypes import cast_error
 from ...errors import type_name, warn
 from ...tensor.base import TensorBase
@@ -29,12 +29,14 @@ from ...tensor.shapes import Shape, as_shape, broadcast_shapes, check_sizes
 from ..comparison import is_within
 from ..copying import in_place_of
 from ..creation.creation import made, options, sizes_of
-from ..rules import number
+from ..rules import cast, number
 from .numbers import integer_numbers, normal_numbers, uniform_numbers
 from .words import significand_bits
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
+
+_COMPLEX = handle("complex")
 
 __all__ = ["normal", "rand", "randint", "randn"]
 
@@ -55,7 +57,7 @@ def fresh(make: Any, shape: Shape, key: DispatchKey, generator: Generator) -> An
     imaginary = make(shape, parts, generator)
     if make is normal_numbers:  # the variance of both parts together is 1
         real, imaginary = real * math.sqrt(0.5), imaginary * math.sqrt(0.5)
-    return (real + imaginary * 1j).to(dtype)
+    return cast(_COMPLEX.call(real, imaginary), dtype)
 
 
 def _made(

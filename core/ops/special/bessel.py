@@ -12,7 +12,7 @@ from ..arithmetic.powers import square
 from ..comparison import isinf, lt
 from ..elementary.circular import sin
 from ..masking import where
-from ..rules import cast, check_tensor, elementwise, to_floating
+from ..rules import cast, check_tensor, elementwise, in_float32, to_floating
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -243,6 +243,7 @@ def airy_ai(input: Tensor) -> Tensor:
 
 
 @composite(method=False, name="special_spherical_bessel_j0")
+@in_float32
 def spherical_bessel_j0(input: Tensor) -> Tensor:
     """Return the spherical Bessel function of the first kind of order 0, ``sin(input) / input``.
 

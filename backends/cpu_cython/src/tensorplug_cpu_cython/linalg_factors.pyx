@@ -159,16 +159,18 @@ def kernels(below):
     def lu_unpack(LU, pivots, bint data, bint exchanges):
         cdef np.ndarray packed, chosen, permutation, lower, upper, ones
         cdef matrices batch
-        cdef Py_ssize_t k, least, size
+        cdef Py_ssize_t k, least, size, count
         cdef int i
         packed, chosen = contiguous(LU), contiguous(pivots)
         batch = matrices_of(packed)
         least, size = min(batch.rows, batch.columns), np.PyArray_ITEMSIZE(packed)
         cdef const int *others = <const int *> np.PyArray_DATA(chosen)
         if not np.PyArray_SIZE(packed) or exchanges and not (
-            np.PyArray_TYPE(chosen) == np.NPY_INT32 and same_batch(packed, 2, chosen, 1) and last_size(chosen) == least
+            np.PyArray_TYPE(chosen) == np.NPY_INT32 and same_batch(packed, 2, chosen, 1)
+            and last_size(chosen) <= batch.rows
         ):
             return unpack_below(LU, pivots, data, exchanges)
+        count = last_size(chosen)  # of exchanges, the size of the smaller side as a rule
         permutation = lower = upper = none_of(packed)
         ones = numpy.ones(1, packed.dtype)
         cdef const char *one = <const char *> np.PyArray_DATA(ones)
@@ -180,8 +182,8 @@ def kernels(below):
             order = <int *> room(batch.rows * sizeof(int))
             for k in range(batch.count):
                 permute(
-                    <char *> np.PyArray_DATA(permutation) + k * batch.rows * batch.rows * size, others + k * least,
-                    order, batch.rows, least, one, size,
+                    <char *> np.PyArray_DATA(permutation) + k * batch.rows * batch.rows * size, others + k * count,
+                    order, batch.rows, count, one, size,
                 )
             free(order)
         if data:

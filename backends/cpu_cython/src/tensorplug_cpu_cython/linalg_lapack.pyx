@@ -12,6 +12,8 @@ from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from libc.stdlib cimport malloc
 from libc.string cimport memcpy, memset
 
+from .allocator cimport new_array
+
 np.import_array()
 
 cdef dict _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
@@ -53,7 +55,10 @@ cdef np.ndarray contiguous(object value):
 
 
 cdef np.ndarray copied(object value):
-    return np.PyArray_NewCopy(value if np.PyArray_CheckExact(value) else numpy.asarray(value), np.NPY_CORDER)
+    cdef np.ndarray array = value if np.PyArray_CheckExact(value) else numpy.asarray(value)
+    cdef np.ndarray result = new_array(<np.dtype> np.PyArray_DESCR(array), np.PyArray_NDIM(array), np.PyArray_DIMS(array), NULL)
+    np.PyArray_CopyInto(result, array)
+    return result
 
 
 cdef np.ndarray empty_like(np.ndarray array, int rows, int columns):
@@ -64,7 +69,7 @@ cdef np.ndarray empty_like(np.ndarray array, int rows, int columns):
         shape[d] = np.PyArray_DIM(array, d)
     shape[dims - 2] = rows
     shape[dims - 1] = columns
-    return np.PyArray_EMPTY(dims, shape, np.PyArray_TYPE(array), 0)
+    return new_array(<np.dtype> np.PyArray_DESCR(array), dims, shape, NULL)
 
 
 cdef np.ndarray zeros_like(np.ndarray array, int rows, int columns):

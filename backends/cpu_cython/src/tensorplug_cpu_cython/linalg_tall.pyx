@@ -188,6 +188,28 @@ cdef tuple least_squares(A, B, double rcond, bint ranked):
     return solution, ranks
 
 
+cdef np.ndarray least_norm(A, B):
+    """Return the least of the solutions of one wide system of full rank; None for what is left to LAPACK.
+
+    With Q R of the adjoint it is Q times the solution of the triangular system of R's, many right sides at once.
+    """
+    cdef np.ndarray own = contiguous(A.T), R, Q, kept
+    cdef int columns = last_size(own), i
+    cdef np.npy_intp count = tp_tall_kept(np.PyArray_DIM(own, 0), columns)
+    kept = new_array(own.descr, 1, &count, NULL)
+    R = reduced(own, None, kept)
+    if R is None or not R.diagonal().all():
+        return None
+    Q = new_array(own.descr, 2, np.PyArray_DIMS(own), NULL)
+    expanded(kept, numpy.eye(columns, dtype=own.dtype), Q)
+    sides = copied(B)
+    for i in range(columns):
+        if i:
+            sides[i] -= R[:i, i] @ sides[:i]
+        sides[i] /= R[i, i]
+    return Q @ sides
+
+
 def kernels(below):
     """Return the kernels by op; `below` gives the kernel beneath that of an op, for what these leave to it."""
     lstsq_below = below("linalg_lstsq")
@@ -211,6 +233,8 @@ def kernels(below):
     def linalg_lstsq(A, B, rcond, driver):
         cdef np.ndarray both
         cdef int n = last_size(A), k = last_size(B)
+        if driver == "gels" and k and is_very_tall(A.mT, 0) and (least := least_norm(A, B)) is not None:
+            return least, none_of(A), numpy.zeros((0,), numpy.int64), none_of(A)
         if not k or k > TALL_COLUMNS or not is_very_tall(A, k):
             return solved(A, B, rcond, driver)
         both = reduced(contiguous(A), contiguous(B), None)

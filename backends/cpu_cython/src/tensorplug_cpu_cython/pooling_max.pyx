@@ -1,4 +1,4 @@
-"""Max pooling of floating-point arrays (N, C, *spatial), in rows or channels last, forward and backward."""
+"""Max pooling of arrays (N, C, *spatial), in rows or channels last, forward and backward."""
 
 cimport numpy as np
 from libc.limits cimport INT_MAX
@@ -10,7 +10,9 @@ from . import pointwise
 from .layouts cimport CHANNELS_LAST, dense, laid_out, layout_of, meant_layout
 from .allocator cimport plain_array
 from .cpu_features cimport simd_level, threads_for
-from .types cimport TP_BF16, TP_F16, TP_F32, TP_F64, TP_I64, descriptors, type_of
+from .types cimport (
+    TP_BF16, TP_F16, TP_F32, TP_F64, TP_I8, TP_I16, TP_I32, TP_I64, TP_U8, descriptors, type_of
+)
 
 np.import_array()
 
@@ -25,7 +27,7 @@ cdef extern from "c/pooling_max.h":
         Py_ssize_t dilation[3]
         int channels_last, threads
     ctypedef struct tp_pool_kernels:
-        void (*maximum[2])(const tp_pool *, const void *, void *, int64_t *) noexcept nogil
+        void (*maximum[3])(const tp_pool *, const void *, void *, int64_t *) noexcept nogil
         int (*gradient[2])(const tp_pool *, const void *, const int64_t *, void *) noexcept nogil
 
 cdef extern from *:
@@ -76,14 +78,18 @@ def max_pool(input, tuple kernel, tuple stride, tuple padding, tuple dilation, b
     cdef np.npy_intp shape[64]
     cdef tp_pool p
     cdef Py_ssize_t work = 1, plane = 1
-    cdef bint wide
+    cdef int number = type_of(x), computed = number, kind
     for i in range(count):
         plane *= np.PyArray_DIM(x, i + 2)
-    if is_half(x) or plane > INT_MAX and type_of(x) == TP_F32:
-        # Places count in 32 bits beside float32, and in 64 beside float64.
+    if is_half(x) or number in (TP_U8, TP_I8, TP_I16):
+        computed = TP_F32
+    elif number == TP_I32:
+        computed = TP_F64
+    if computed == TP_F32 and plane > INT_MAX:  # places count in 32 bits beside float32, and in 64 beside others
+        computed = TP_F64
+    if computed != number:
         values, places = max_pool(
-            pointwise.cast(x, descriptors[TP_F32 if is_half(x) else TP_F64]), kernel, stride, padding, dilation,
-            ceil_mode,
+            pointwise.cast(x, descriptors[computed]), kernel, stride, padding, dilation, ceil_mode
         )
         return pointwise.cast(values, x.dtype), places
     x = dense(x, &layout)
@@ -105,9 +111,9 @@ def max_pool(input, tuple kernel, tuple stride, tuple padding, tuple dilation, b
         p.stride[3 - count + i] = stride[i]
         p.padding[3 - count + i] = padding[i]
         p.dilation[3 - count + i] = dilation[i]
-    wide = type_of(x) != TP_F32
+    kind = 0 if number == TP_F32 else 1 if number == TP_F64 else 2
     with nogil:
-        kernels.maximum[wide](&p, np.PyArray_DATA(x), np.PyArray_DATA(values), <int64_t *> np.PyArray_DATA(places))
+        kernels.maximum[kind](&p, np.PyArray_DATA(x), np.PyArray_DATA(values), <int64_t *> np.PyArray_DATA(places))
     return values, places
 
 

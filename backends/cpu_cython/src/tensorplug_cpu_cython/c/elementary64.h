@@ -319,7 +319,6 @@ INLINE double m_log_ndtr_F64(double x) {
     double upper = m_log1p_F64(-0.5 * m_erfc_F64(scaled));
     return x < -1.0 ? lower : upper;
 }
-INLINE double m_coarse_erf_F64(double x) { return m_erf_F64(x); }
 
 /* --- sine, cosine and tangent ---------------------------------------------------------------------------- */
 

@@ -190,7 +190,10 @@ UNARY_FLOAT(angle, x < 0 ? 3.14159265f : x != x ? x : 0, x < 0 ? 3.1415926535897
 UNARY_LONG(erf, m_erf_F32(x), m_erf_F64(x))
 UNARY_FLOAT(erfc, m_erfc_F32(x), m_erfc_F64(x))
 UNARY_FLOAT(erfinv, m_erfinv_F32(x), m_erfinv_F64(x))
-UNARY_FLOAT(lgamma, m_lgamma_F32(x), m_lgamma_F64(x))
+LONG_UNARY(lgamma_F32, float, m_lgamma_F32(x))
+LONG_UNARY(lgamma_plain_F64, double, m_lgamma_F64(x))
+#include "special_gamma_zeros.h"
+HALVES(lgamma, 1)
 UNARY_FLOAT(asin, m_asin_F32(x), m_asin_F64(x))
 UNARY_FLOAT(acos, m_acos_F32(x), m_acos_F64(x))
 UNARY_FLOAT(atan, m_atan_F32(x), m_atan_F64(x))
@@ -222,13 +225,28 @@ UNARY_FLOAT(atanh, m_atanh_F32(x), m_atanh_F64(x))
 #define ELU_GRADIENT(S, T)                                                                             \
     (y > 0 ? x * P(1, T) : x * m_exp_##S((y > 0 ? 0 : y) * P(2, T)) * (T)(p[0] * p[1] * p[2]))
 #define ROOT_HALF 0.70710678118654752440
-#define GELU(S, T) (x * (T)0.5 * ((T)1 + m_coarse_erf_##S(x * (T)ROOT_HALF)))
-#define GELU_GRADIENT(S, T)                                                                            \
-    (x * ((T)0.5 * ((T)1 + m_coarse_erf_##S(y * (T)ROOT_HALF)) +                                                \
-          y * m_exp_##S(y * y * (T)-0.5) * (T)0.39894228040143267794))
+/* The normal distribution's area up to x. Below 0 it keeps its bits, which 1 + erf loses. */
+INLINE float normal_area_F32(float x, float density) {
+    const float a = fabsf(x), tail = density * scaled_normal_tail_F32(a > 15.5f ? 15.5f : a);
+    return x < 0.0f ? tail : 1.0f - tail;
+}
+INLINE double normal_area_F64(double x, double density) { (void)density; return 0.5 * m_erfc_F64(x * -ROOT_HALF); }
+/* Of float the far tail keeps no bits, without an exponential in two thirds of the time. */
+#define GELU_F32 (x * 0.5f * (1.0f + m_coarse_erf_F32(x * (float)ROOT_HALF)))
+#define GELU_F64 (x * normal_area_F64(x, 0.0))
+#define GELU(S, T) GELU_##S
+#define GELU_SLOPES(S, T)                                                                              \
+    INLINE T gelu_slope_##S(T y) {                                                                     \
+        const T density = m_exp_##S(y * y * (T)-0.5);                                                  \
+        return normal_area_##S(y, density) + y * density * (T)0.39894228040143267794;                  \
+    }
+GELU_SLOPES(F32, float)
+GELU_SLOPES(F64, double)
+#define GELU_GRADIENT(S, T) (x * gelu_slope_##S(y))
 #define ROOT_TWO_OVER_PI 0.79788456080286535588
 #define GELU_INNER(S, T, x) ((T)ROOT_TWO_OVER_PI * (x + (T)0.044715 * x * x * x))
-#define GELU_TANH(S, T) ((T)0.5 * x * ((T)1 + m_tanh_##S(GELU_INNER(S, T, x))))
+/* (1 + tanh(u)) / 2 is the logistic function of 2 u, which keeps its bits below 0. */
+#define GELU_TANH(S, T) (x * m_sigmoid_##S(2 * GELU_INNER(S, T, x)))
 #define SILU(S, T) (x * m_sigmoid_##S(x))
 /* Computed beside x, not instead: in lanes that are not asked for a compiler may put what makes subnormal numbers. */
 #define SOFTPLUS_UP_TO(S, T)                                                                           \
@@ -292,9 +310,9 @@ SLOPE(SHORT, threshold_backward, THRESHOLD_GRADIENT)
         return x * (s * ((T)1 + y * ((T)1 - s)));                                                      \
     }                                                                                                  \
     INLINE T gelu_tanh_backward_of_##S(T x, T y) {                                                     \
-        const T t = m_tanh_##S(GELU_INNER(S, T, y));                                                     \
+        const T area = m_sigmoid_##S(2 * GELU_INNER(S, T, y));                                         \
         const T inner = (T)ROOT_TWO_OVER_PI * ((T)1 + (T)(3 * 0.044715) * y * y);                      \
-        return x * ((T)0.5 * ((T)1 + t) + (T)0.5 * y * ((T)1 - t * t) * inner);                        \
+        return x * (area + 2 * y * area * ((T)1 - area) * inner);                                      \
     }                                                                                                  \
     INLINE T mish_backward_of_##S(T x, T y) {                                                          \
         const T t = m_tanh_##S(y > 20 ? y : m_log1p_##S(m_exp_##S(y > 20 ? (T)20 : y)));                     \

@@ -20,8 +20,10 @@ static void reach(ptrdiff_t offset, ptrdiff_t stride, ptrdiff_t size, ptrdiff_t 
 
 #define T float
 #define INDEX int32_t
+#define LEAST (-INFINITY)
 #define OF(name) name##_F32
 #include "pooling_max_body.h"
+#include "pooling_max_gradient.h"
 #undef T
 #undef INDEX
 #undef OF
@@ -29,8 +31,16 @@ static void reach(ptrdiff_t offset, ptrdiff_t stride, ptrdiff_t size, ptrdiff_t 
 #define INDEX int64_t
 #define OF(name) name##_F64
 #include "pooling_max_body.h"
+#include "pooling_max_gradient.h"
+#undef T
+#undef LEAST
+#undef OF
+#define T int64_t
+#define LEAST INT64_MIN
+#define OF(name) name##_I64
+#include "pooling_max_body.h"
 
 const tp_pool_kernels LEVEL(tp_pool_table) = {
-    .maximum = {maximum_F32, maximum_F64},
+    .maximum = {maximum_F32, maximum_F64, maximum_I64},
     .gradient = {gradient_F32, gradient_F64},
 };

@@ -11,8 +11,8 @@ typedef struct {
     int channels_last, threads;
 } tp_pool;
 
-typedef struct { /* each of float and double */
-    void (*maximum[2])(const tp_pool *, const void *x, void *values, int64_t *places);
+typedef struct { /* each of float and double, the maximum also of int64_t */
+    void (*maximum[3])(const tp_pool *, const void *x, void *values, int64_t *places);
     /* Adds up into `o`, which holds zeros; returns whether a place was outside of its plane. */
     int (*gradient[2])(const tp_pool *, const void *g, const int64_t *places, void *o);
 } tp_pool_kernels;

@@ -1,7 +1,7 @@
 /* The logarithm of the gamma function, the inverse of the error function and others, made like those of vmath.h.
 
-   Errors in units in the last place: sinc and ndtri 3; erfinv 2; lgamma 1, of double 5, save near its
-   zeros at negative arguments, where the absolute error is below 2^-30, or 2^-50 of double. */
+   Errors in units in the last place: sinc and ndtri 3; erfinv 2; lgamma 1, of double 5; near its
+   zeros at negative arguments the absolute error is below 2^-30, and of double special_gamma_zeros.h serves. */
 #ifndef TENSORPLUG_SPECIAL_H
 #define TENSORPLUG_SPECIAL_H
 
@@ -205,21 +205,18 @@ INLINE double near_lgamma_F64(double u) {
     q = q * u + -0x1.9ae6509ea10b4p-4;
     return q * u + 0x1.b0ee6072093cep-2;
 }
-/* What Stirling's formula leaves, a >= 3. */
+/* What Stirling's formula leaves, a >= 3: 1 / a times a polynomial of its square, whose first coefficient comes first. */
+#define STIRLING_FIRST -0x1.42593c7e1f9dbp+0
+#define STIRLING_OTHERS(X)                                                                              \
+    X(0x1.0953f9f7b3684p+0) X(-0x1.a6f12de4e5280p-2) X(0x1.cbf7990eae6c5p-4)               \
+    X(-0x1.a8a27132db91bp-6) X(0x1.9aabfe19aa4b2p-8) X(-0x1.f5a098f66523bp-10)              \
+    X(0x1.b94839823eb39p-11) X(-0x1.3813661cb3f7ep-11) X(0x1.a01a01781724cp-11)              \
+    X(-0x1.6c16c16c10e31p-9) X(0x1.5555555555555p-4)
 INLINE double stirling_rest_F64(double a) {
-    double v = 1.0 / a, z = v * v;
-    double s = -0x1.42593c7e1f9dbp+0;
-    s = s * z + 0x1.0953f9f7b3684p+0;
-    s = s * z + -0x1.a6f12de4e5280p-2;
-    s = s * z + 0x1.cbf7990eae6c5p-4;
-    s = s * z + -0x1.a8a27132db91bp-6;
-    s = s * z + 0x1.9aabfe19aa4b2p-8;
-    s = s * z + -0x1.f5a098f66523bp-10;
-    s = s * z + 0x1.b94839823eb39p-11;
-    s = s * z + -0x1.3813661cb3f7ep-11;
-    s = s * z + 0x1.a01a01781724cp-11;
-    s = s * z + -0x1.6c16c16c10e31p-9;
-    s = s * z + 0x1.5555555555555p-4;
+    double v = 1.0 / a, z = v * v, s = STIRLING_FIRST;
+#define STIRLING_STEP(coefficient) s = s * z + coefficient;
+    STIRLING_OTHERS(STIRLING_STEP)
+#undef STIRLING_STEP
     return v * s;
 }
 INLINE double m_lgamma_F64(double x) {

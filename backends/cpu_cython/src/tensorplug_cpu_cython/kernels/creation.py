@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorplug.plugin import ALL_DTYPES, DType, KernelTable, Number, Shape
 
 from .. import copying, creation, pointwise
-from .._dtypes import NATIVES, SINGLE_AND_DOUBLE
+from .._dtypes import COMPLEX, NATIVES, SINGLE_AND_DOUBLE, WHOLE
 from ..below import below
+from ..halves import HALVES
+
+_DOUBLE = np.dtype(np.float64)
 
 
 def build(table: KernelTable) -> None:
@@ -28,6 +33,19 @@ def build(table: KernelTable) -> None:
     @table.kernel(dtypes=SINGLE_AND_DOUBLE)
     def linspace_new(start: float, end: float, count: int, dtype: DType, *_: Any) -> Any:
         return creation.linspace(start, end, count, NATIVES[dtype])
+
+    @table.kernel("linspace_new", dtypes=(*HALVES, *WHOLE))
+    def linspace_rounded(start: float, end: float, count: int, dtype: DType, *_: Any) -> Any:
+        return pointwise.cast(creation.linspace(start, end, count, _DOUBLE), NATIVES[dtype])
+
+    @table.kernel("linspace_new", dtypes=COMPLEX)
+    def linspace_complex(start: Any, end: Any, count: int, dtype: DType, *_: Any) -> Any:
+        result = pointwise.cast(
+            creation.linspace(start.real, end.real, count, _DOUBLE), NATIVES[dtype]
+        )
+        if start.imag or end.imag:
+            result.imag = creation.linspace(start.imag, end.imag, count, _DOUBLE)
+        return result
 
     @table.kernel(dtypes=ALL_DTYPES)
     def eye_new(rows: int, columns: int, dtype: DType, *_: Any) -> Any:

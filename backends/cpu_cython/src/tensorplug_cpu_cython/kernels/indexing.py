@@ -101,6 +101,21 @@ def _build_gather(table: KernelTable) -> None:
 
     table.add("scatter", scatter, dtypes=ALL_DTYPES, out=True)
     table.add("scatter_add", scatter_add, dtypes=SUMMED, out=True)
+    # Of truth values, which are bytes of 0 and 1.
+    by_bytes = {"sum": "amax", "prod": "amin", "amax": "amax", "amin": "amin"}
+
+    @table.kernel("scatter_reduce", dtypes=(dtype_named("bool"),))
+    def scatter_truth(
+        input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool
+    ) -> Any:
+        way = by_bytes.get(reduce)
+        if way is None or not isinstance(src, np.ndarray) or src.dtype != np.bool_:
+            return shared["scatter_reduce"](input, dim, index, src, reduce, include_self)
+        bytes_of = input.view(np.uint8), src.view(np.uint8)
+        return scatter_reduce(bytes_of[0], dim, index, bytes_of[1], way, include_self).view(
+            np.bool_
+        )
+
     table.add("scatter_reduce", scatter_reduce, dtypes=SUMMED, out=True)
 
     @table.kernel(dtypes=SUMMED)

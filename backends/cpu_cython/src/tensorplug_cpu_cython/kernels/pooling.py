@@ -5,18 +5,33 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from tensorplug.plugin import KernelTable, Shape
 
-from .. import indexing_gather, pooling_adaptive, pooling_average, pooling_max
-from .._dtypes import FLOATS
+from .. import indexing_gather, pointwise, pooling_adaptive, pooling_average, pooling_max
+from .._dtypes import FLOATS, WHOLE
 from ..below import below
 from ..halves import add_floats
+
+_WHOLE = np.dtype(np.int64)
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     for name in ("max_pool", "max_pool_backward"):
         table.add(name, getattr(pooling_max, name), dtypes=FLOATS)
+
+    @table.kernel("max_pool", dtypes=WHOLE)
+    def max_pool_of_whole(input: Any, *options: Any) -> Any:
+        *_, dilation, _ = options
+        if max(dilation) == 1 or input.dtype == np.int64:
+            return pooling_max.max_pool(input, *options)
+        # A window may then lie in the padding alone, where the least number of its dtype stands.
+        values, places = pooling_max.max_pool(pointwise.cast(input, _WHOLE), *options)
+        values = np.maximum(values, np.iinfo(input.dtype).min)
+        return pointwise.cast(values, input.dtype), places
+
     for name in (
         "avg_pool",
         "avg_pool_backward",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.plugin import KernelTable
+from tensorplug.plugin import KernelTable, dtype_named
 
 from .. import cumulative, reductions
 from .._dtypes import COMPLEX, FLOATS, NUMBERED
 from ..below import below
 
+_TRUTH = (dtype_named("bool"),)
 _KINDS = {
     "sum": (reductions.SUM, False),
     "mean": (reductions.SUM, True),
@@ -44,9 +45,19 @@ def build(table: KernelTable) -> None:
     def aminmax(input: Any, dim: int | None, keepdim: bool) -> Any:
         return both.call(input, tuple(range(input.ndim)) if dim is None else (dim,), keepdim)
 
-    for op, kind in (("any", reductions.MAX), ("all", reductions.MIN)):
+    truths = []
+    for op, extreme, kind in (("all", "amin", reductions.MIN), ("any", "amax", reductions.MAX)):
         kernel = reductions.Reduction(kind, below(op), of_truth=True)
         table.add(op, kernel.call, dtypes=NUMBERED)
+        table.add(extreme, kernel.call, dtypes=_TRUTH)
+        truths.append(kernel)
+    all_of, any_of = truths
+
+    @table.kernel("aminmax", dtypes=_TRUTH)
+    def aminmax_of_truth(input: Any, dim: int | None, keepdim: bool) -> Any:
+        dims = tuple(range(input.ndim)) if dim is None else (dim,)
+        return all_of.call(input, dims, keepdim), any_of.call(input, dims, keepdim)
+
     table.add(
         "count_nonzero",
         reductions.Reduction(reductions.FILLED, of_truth=True).count,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tensorplug.plugin import DType, KernelTable
 
 from .. import special
@@ -35,9 +37,15 @@ def build(table: KernelTable) -> None:
     # Of double the errors of its powers would be larger than SciPy's.
     table.add("special_zeta", special.Function("zeta").of_two, dtypes=SINGLE_AND_DOUBLE[:1])
     functions = {name: special.Function(own).of_one for name, own in _BESSEL.items()}
-    # Of double SciPy has nan where the kernel below has an expansion.
-    of_double = {name: loop for name, loop in functions.items() if name != "airy_ai"}
     bessel_below = below("bessel")
+    airy = functions["airy_ai"]
+
+    def airy_of_double(input: Any) -> Any:
+        # SciPy has nan where the kernel below has an expansion.
+        found = airy(input)
+        return bessel_below(input, "airy_ai") if np.isnan(found).any() else found
+
+    of_double = {**functions, "airy_ai": airy_of_double}
 
     def add_bessel(dtype: DType, functions: dict[str, Any]) -> None:
         @table.kernel(dtypes=(dtype,))

@@ -28,5 +28,7 @@ def gelu(input: Array, approximate: str) -> Any:
     """Return x times the normal distribution's function of x, or that by tanh."""
     if approximate == "tanh":
         inner = _ROOT * (input + 0.044715 * input * input * input)
-        return 0.5 * input * (1 + np.tanh(inner))
-    return input * 0.5 * (1 + special.erf(input * math.sqrt(0.5)))
+        return input / (
+            1 + np.exp(-2 * inner)
+        )  # (1 + tanh(inner)) / 2, which keeps its digits below 0
+    return input * 0.5 * special.erfc(input * -math.sqrt(0.5))
