@@ -35,6 +35,7 @@ from .nodes import Value, values_in
 from .ops import Unexpected
 from .parts import Parts, children, outermost
 from .recorded_level import RecordedLevel, draws_by_seed
+from .stance import STANCE
 from .symbolic import Dynamic
 
 __all__ = ["Compiled"]
@@ -87,7 +88,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
-        if not self._enabled or _is_seen():
+        if not self._enabled or STANCE.eager or _is_seen():
             self._eager_calls += 1
             return self._function(*args, **kwargs)
         tensors: list[Any] = []
@@ -127,7 +128,18 @@ class Compiled:
             self._stay_eager(key, Break(f"{LIMIT} graphs hold for no such call", ""))
             self._line = self._line or self._read_line
             return self._in_parts(args, kwargs)
+        if STANCE.missing != "capture":
+            return self._without_capture(args, kwargs)
         return self._capture(key, args, kwargs, tensors)
+
+    def _without_capture(self, args: Any, kwargs: Any) -> Any:
+        if STANCE.missing == "fail":
+            raise RuntimeError(
+                f"no graph of {getattr(self._function, '__name__', self._function)} holds for this call, "
+                'and the stance is "fail_on_recompile"'
+            )
+        self._eager_calls += 1
+        return self._function(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

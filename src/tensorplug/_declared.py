@@ -65,6 +65,8 @@ from ._native import (
     _assert_tensor_metadata as _assert_tensor_metadata,
     _is_all_true as _is_all_true,
     _is_any_true as _is_any_true,
+    _log_softmax_backward_data as _log_softmax_backward_data,
+    _softmax_backward_data as _softmax_backward_data,
     convolution as convolution,
     embedding_bag as embedding_bag,
     grid_sampler_2d as grid_sampler_2d,

@@ -206,6 +206,8 @@ LAZY_FUNCTIONS = {
             "_assert_tensor_metadata",
             "_is_all_true",
             "_is_any_true",
+            "_log_softmax_backward_data",
+            "_softmax_backward_data",
             "convolution",
             "embedding_bag",
             "grid_sampler_2d",

@@ -13,7 +13,7 @@ from typing import Any
 
 from tensorplug.core import Tensor
 from tensorplug.core.device.device import Device
-from tensorplug.core.device.dtypes import bfloat16, bool_, float16, float32
+from tensorplug.core.device.dtypes import DType, bfloat16, bool_, float16, float32
 from tensorplug.core.ops import (
     addmm,
     aminmax,
@@ -23,6 +23,7 @@ from tensorplug.core.ops import (
     searchsorted,
     zeros,
 )
+from tensorplug.core.ops.softmax import log_softmax_backward, softmax_backward
 from tensorplug.nn import functional as F
 from tensorplug.nn.ops.normalization.batch_norm import batch_norm_with_statistics
 from tensorplug.nn.ops.normalization.statistics import row_statistics
@@ -252,6 +253,20 @@ def _aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tu
     """Return smallest and largest elements, of all or along a dimension."""
     found = aminmax(input, dim=dim, keepdim=keepdim)
     return found.min, found.max
+
+
+def _softmax_backward_data(
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType
+) -> Tensor:
+    """Return the gradient of softmax's input in its dtype."""
+    return softmax_backward(grad_output, output, dim).to(input_dtype)
+
+
+def _log_softmax_backward_data(
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType
+) -> Tensor:
+    """Return the gradient of log_softmax's input in its dtype."""
+    return log_softmax_backward(grad_output, output, dim).to(input_dtype)
 
 
 def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:

@@ -2,6 +2,8 @@
 
 import contextlib
 import itertools
+import subprocess
+import sys
 import types
 import warnings
 
@@ -124,3 +126,21 @@ def test_draws_of_gamma_distributions():
     assert concentration.grad.sum().item() == pytest.approx(
         1, abs=0.05
     )  # the mean is the concentration
+
+
+def test_files_that_a_function_of_their_package_hides(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch\n"
+        "from torch.multiprocessing.spawn import ProcessRaisedException\n"
+        "from torch.nn.utils.spectral_norm import SpectralNorm\n"
+        "from torch.nn.utils.weight_norm import WeightNorm\n"
+        "assert ProcessRaisedException is torch.multiprocessing.ProcessRaisedException\n"
+        "assert callable(torch.multiprocessing.spawn)\n"
+        "for name, kind in (('spectral_norm', SpectralNorm), ('weight_norm', WeightNorm)):\n"
+        "    module = getattr(torch.nn.utils, name)(torch.nn.Linear(2, 3))\n"
+        "    assert isinstance(next(iter(module._forward_pre_hooks.values())), kind)\n"
+    )
+    command = [sys.executable, "-m", "tensorplug.compat", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

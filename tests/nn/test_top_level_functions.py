@@ -199,6 +199,20 @@ def test_constrained_ranges(namespace):
             call()
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("input_dtype", [tp.float32, tp.float64])
+def test_backward_of_softmax(name, input_dtype):
+    x = tp.randn(3, 4, 2, dtype=tp.float64).requires_grad_()
+    g = tp.randn(3, 4, 2, dtype=tp.float64)
+    result = getattr(tp, name)(x, 1)
+    (expected,) = tp.autograd.grad(result, x, g)
+    for namespace in (tp, tp.ops.aten):
+        backward = getattr(namespace, f"_{name}_backward_data")
+        found = backward(g, result.detach(), 1, input_dtype)
+        assert found.dtype == input_dtype
+        tp.testing.assert_close(found, expected.to(input_dtype))
+
+
 def test_a_reduction_that_is_none():
     with pytest.raises(ValueError, match="3 is not a valid value for reduction"):
         tp.kl_div(tp.ones(1), tp.ones(1), 3)

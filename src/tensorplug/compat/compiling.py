@@ -219,8 +219,9 @@ ADDITIONS: dict[str, dict[str, Any]] = {
             ("allow_in_graph", "assume_constant_result", "disable", "nested_compile_region"), as_it_is
         ),
         **dict.fromkeys(("is_compiling", "is_dynamo_compiling", "is_exporting"), is_exporting),
-        **dict.fromkeys(("cudagraph_mark_step_begin", "reset", "set_stance"), nothing),
+        **dict.fromkeys(("cudagraph_mark_step_begin", "reset"), nothing),
         "compile": compile,
+        "set_stance": graph.set_stance,
         "list_backends": lambda *args, **kwargs: [],
         "substitute_in_graph": no_op_decorator,
     },

@@ -31,6 +31,9 @@ RENAMED = {
         f"torch.nn.modules.{family}": "tensorplug.nn.modules"
         for family in ("channelshuffle", "fold", "instancenorm", "pixelshuffle", "upsampling")
     },
+    # Files that a function of the package hides.
+    "torch.multiprocessing.spawn": "tensorplug.multiprocessing",
+    "torch.nn.utils.spectral_norm": "tensorplug.nn.utils.weight_norm",
     "torch.onnx": "tensorplug.compat.onnx",
     "torch.profiler.profiler": "tensorplug.profiler",
     "torch.utils.data": "tensorplug.data",
@@ -95,7 +98,7 @@ class Alias(types.ModuleType):
         full = f"{self.__name__}.{name}"
         if name.startswith("__") and full not in _SPECIAL:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        if full in RENAMED:
+        if full in RENAMED and not callable(vars(self._target).get(name)):
             return alias_of(full)
         value = getattr(self._target, name, _MISSING)
         if value is _MISSING and self.__name__.startswith(_FLAT):
