@@ -39,7 +39,7 @@ STANCE = Stance()
 
 
 class set_stance(ContextDecorator):
-    """Say whether compiled functions run as graphs: at once, for a ``with`` block, or for calls of a function.
+    """Say whether compiled functions run as graphs: at once, for a ``with`` block, or in a function's calls.
 
     Parameters
     ----------

@@ -45,8 +45,8 @@ def get_sharing_strategy() -> str:
 def set_sharing_strategy(new_strategy: str) -> None:
     """Remember a way to share memory; it goes by file descriptors in either.
 
-    With torch programs choose "file_system" where descriptors run short. Memory has no names here, so that none
-    can be left behind, and small batches of workers need no descriptors.
+    With torch programs choose "file_system" where descriptors run short. Memory has no names here, so
+    that none can be left behind, and small batches of workers need no descriptors.
 
     Raises
     ------

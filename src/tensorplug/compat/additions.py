@@ -27,8 +27,8 @@ from tensorplug.nn import Module, grad, init, parameter
 from tensorplug.nn.hooks import global_hooks
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
-from tensorplug.nn.utils.weight_norm import _SpectralNorm, _WeightNorm
 from tensorplug.nn.utils.stateless import functional_call
+from tensorplug.nn.utils.weight_norm import _SpectralNorm, _WeightNorm
 from tensorplug.sparse.invariants import validate_compressed, validate_coo
 from tensorplug.sparse.layouts import COMPRESSED
 from tensorplug.torch_version import TorchVersion

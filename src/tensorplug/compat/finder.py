@@ -16,8 +16,15 @@ from tensorplug._devices import WELL_KNOWN
 from . import distribution, refusals
 from .additions import ADDITIONS
 
+#: Files of which an import finds names, while the package's attribute is a function of the same name.
+HIDDEN = {
+    "torch.multiprocessing.spawn": "tensorplug.multiprocessing",
+    "torch.nn.utils.spectral_norm": "tensorplug.nn.utils.weight_norm",
+}
+
 #: Where the counterpart of a module has another name than `torch` replaced by `tensorplug`.
 RENAMED = {
+    **HIDDEN,
     "torch.functional": "tensorplug",
     "torch.torch": "tensorplug",
     "torch._tensor": "tensorplug.core.tensor.tensor",
@@ -31,9 +38,6 @@ RENAMED = {
         f"torch.nn.modules.{family}": "tensorplug.nn.modules"
         for family in ("channelshuffle", "fold", "instancenorm", "pixelshuffle", "upsampling")
     },
-    # Files that a function of the package hides.
-    "torch.multiprocessing.spawn": "tensorplug.multiprocessing",
-    "torch.nn.utils.spectral_norm": "tensorplug.nn.utils.weight_norm",
     "torch.onnx": "tensorplug.compat.onnx",
     "torch.profiler.profiler": "tensorplug.profiler",
     "torch.utils.data": "tensorplug.data",
@@ -98,7 +102,7 @@ class Alias(types.ModuleType):
         full = f"{self.__name__}.{name}"
         if name.startswith("__") and full not in _SPECIAL:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        if full in RENAMED and not callable(vars(self._target).get(name)):
+        if full in RENAMED and full not in HIDDEN:
             return alias_of(full)
         value = getattr(self._target, name, _MISSING)
         if value is _MISSING and self.__name__.startswith(_FLAT):
