@@ -244,7 +244,8 @@ class Compiled:
         if isinstance(entry, Break) and entry.reason.startswith(_CHANGES):
             self._unsettled[key] = self._unsettled.get(key, 0) + 1
             if self._unsettled[key] < _SETTLING and self._of_variables is None:
-                self._note(Break(entry.reason, ""))
+                if not self._fullgraph:  # which is refused only once the state does not settle
+                    self._note(Break(entry.reason, ""))
                 self._changing = watch
                 self._line = self._line or watch.line
                 return result

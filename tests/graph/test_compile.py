@@ -1,6 +1,7 @@
 """Compiled programs do what the programs do, whatever changes between the calls."""
 
 import copy
+import functools
 import os
 import pickle
 import random
@@ -565,3 +566,19 @@ def test_the_environment_is_asked_each_time(monkeypatch):
     for value in ("a", "aaa", "", "aa"):
         monkeypatch.setenv("TENSORPLUG_TEST", value)
         equal(function(x), by_the_environment(x))
+
+
+def test_a_whole_graph_of_a_program_that_fills_a_cache():
+    @functools.lru_cache(16)
+    def order(ndim):
+        return tuple(reversed(range(ndim)))
+
+    def function(x):
+        return x.permute(order(x.ndim)) * 2
+
+    compiled = tp.compile(function, fullgraph=True)
+    for shape in ((2, 3), (4, 3), (2, 3, 4)):
+        for _ in range(3):
+            x = tp.randn(shape)
+            equal(compiled(x), function(x))
+    assert compiled.explain().calls > 2
