@@ -237,6 +237,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     },
     "torch._dynamo.external_utils": {"is_compiling": no},
     "torch._dynamo.utils": {"is_compile_supported": no},
+    "torch._logging": {"set_logs": nothing},
     "torch._functorch.config": {"patch": unchanged, "activation_memory_budget": 1.0},
     "torch._inductor.config": {"patch": unchanged, "fallback_random": False},
     "torch._inductor": {
