@@ -144,3 +144,19 @@ def test_files_that_a_function_of_their_package_hides(tmp_path):
     command = [sys.executable, "-m", "tensorplug.compat", str(program)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_files_are_attributes_without_an_import_of_their_own(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch\n"
+        "from tensorplug.compat.finder import _DISTRIBUTIONS\n"
+        "for file in _DISTRIBUTIONS.split():\n"
+        "    assert getattr(torch.distributions, file).__name__ == f'torch.distributions.{file}'\n"
+        "assert torch.distributions.uniform.Uniform is torch.distributions.Uniform\n"
+        "assert callable(torch.cpu.amp.autocast_mode.autocast)\n"
+        "assert not hasattr(torch.distributions, 'nothing')\n"
+    )
+    command = [sys.executable, "-m", "tensorplug.compat", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

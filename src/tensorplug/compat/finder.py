@@ -112,7 +112,7 @@ class Alias(types.ModuleType):
             )
         if value is _MISSING:
             value = refusals.stand_in(self.__name__, name, _MISSING)
-        if value is _MISSING and full in _ADDED:
+        if value is _MISSING and (full in _ADDED or _is_file(full)):
             return alias_of(full)
         if value is _MISSING:
             raise AttributeError(_missing(full))
@@ -194,11 +194,18 @@ _ADDED = {
 }
 
 
+def _is_file(name: str) -> bool:
+    """Return whether a name is that of a file of torch's, of whose contents the package above has all."""
+    package, _, file = name.rpartition(".")
+    if package == "torch.distributions":
+        return file in _DISTRIBUTIONS.split()
+    return package.endswith(".amp") and file in ("autocast_mode", "grad_scaler")
+
+
 def _counterpart(name: str) -> Any:
     if name == "torch":
         return importlib.import_module("tensorplug")
-    package, _, file = name.rpartition(".")
-    if package == "torch.distributions" and file in _DISTRIBUTIONS.split():
+    if _is_file(name) and name.startswith("torch.distributions."):
         return importlib.import_module("tensorplug.distributions")
     kind, *rest = name.split(".")[1:]
     if rest and rest[0] == "amp":  # of a device type, in one file or more
