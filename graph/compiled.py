@@ -215,7 +215,8 @@ class Compiled:
         watch.add(function, "self")
         given = Watch()  # that a later call's are alike the key says
         given.add((args, kwargs), "an argument")
-        for value in objects_in([*args, *kwargs.values()]):
+        objects = objects_in([*args, *kwargs.values()])
+        for value in objects:
             recorder.add_state(value)
             watch.add(value, "an argument")
         before = modes()
@@ -237,7 +238,7 @@ class Compiled:
             return result
         if self._changing is not None:
             watch.line = watch.line or self._line
-        entry = self._entry(recorder, watch, tensors, result)
+        entry = self._entry(recorder, watch, tensors, objects, result)
         if isinstance(entry, Break) and entry.reason == KEPT and not self._differentiates:
             self._differentiates = True  # the next call notes what autograd records
             return result
@@ -266,7 +267,7 @@ class Compiled:
         return result
 
     def _entry(
-        self, recorder: Recorder, watch: Watch, tensors: list[Any], result: Any
+        self, recorder: Recorder, watch: Watch, tensors: list[Any], objects: list[Any], result: Any
     ) -> Entry | Break:
         if recorder.ended is not None:
             return Break(recorder.ended.reason, recorder.ended.source)
@@ -281,7 +282,9 @@ class Compiled:
             return Break("a variable of a divided function is a container", "")
         for leaf in leaves:
             if type(leaf) not in (Tensor, Parameter, Buffer):
-                if isinstance(leaf, TensorBase) or not isinstance(leaf, PLAIN):
+                # An object among the arguments is the same in all calls of the kind.
+                given = any([leaf is value for value in objects])
+                if isinstance(leaf, TensorBase) or not (given or isinstance(leaf, PLAIN)):
                     return Break(f"the program returns a {type(leaf).__name__}", "")
             elif leaf.is_inference() and not thread.inference:
                 return Break("the program returns a tensor of inference mode", "")

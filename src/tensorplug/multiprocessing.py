@@ -193,7 +193,7 @@ class ProcessContext:
         return ProcessExitedException(message, index, pid, code, name)
 
 
-def spawn(
+def start_processes(
     fn: Callable[..., Any],
     args: tuple[Any, ...] = (),
     nprocs: int = 1,
@@ -201,7 +201,7 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """Run ``fn(i, *args)`` in processes numbered by i.
+    """Run ``fn(i, *args)`` in processes numbered by i, which are started in a way of one's choice.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def spawn(
     daemon : bool
         Whether the processes end with this one.
     start_method : str
-        How they are started.
+        How they are started: "spawn", "fork" or "forkserver".
 
     Returns
     -------
@@ -243,6 +243,18 @@ def spawn(
     while not started.join():
         pass
     return None
+
+
+def spawn(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """Run ``fn(i, *args)`` in processes numbered by i, as :func:`start_processes` does with new interpreters."""
+    return start_processes(fn, args, nprocs, join, daemon, start_method)
 
 
 def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], errors: Connection) -> None:

@@ -148,14 +148,16 @@ def test_strategies_are_remembered():
 
 
 @pytest.mark.slow
-def test_spawn(context):
+@pytest.mark.parametrize("function", ["spawn", "start_processes"])
+def test_spawn(context, function):
     tensor = tp.zeros(3)
-    assert mp.spawn(here.fill_numbered, (tensor,), nprocs=3, start_method=context) is None or (
+    spawn = getattr(mp, function)
+    assert spawn(here.fill_numbered, (tensor,), nprocs=3, start_method=context) is None or (
         context == "fork"
     )
     assert tensor.is_shared() == (context != "fork")
     shared = tp.zeros(3).share_memory_()
-    running = mp.spawn(here.fill_numbered, (shared,), nprocs=3, join=False, start_method=context)
+    running = spawn(here.fill_numbered, (shared,), nprocs=3, join=False, start_method=context)
     assert len(running.pids()) == 3
     while not running.join():
         pass

@@ -187,7 +187,6 @@ _FAMILIES: dict[str, tuple[str, str]] = {
     "torch.distributed._shard.sharded_tensor": (COLLECTIVES, "Shard ShardedTensor"),
     "torch.distributed.pipelining": (COLLECTIVES, _SCHEDULES),
     "torch._C._distributed_c10d": (COLLECTIVES, "ProcessGroup Reducer Store"),
-    "torch.multiprocessing": (COLLECTIVES, "start_processes"),
     "torch.distributed.rpc": (
         COLLECTIVES,
         "RRef TensorPipeRpcBackendOptions get_worker_info init_rpc remote rpc_async rpc_sync shutdown",
