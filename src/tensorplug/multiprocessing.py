@@ -253,7 +253,7 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """Run ``fn(i, *args)`` in processes numbered by i, as :func:`start_processes` does with new interpreters."""
+    """Run ``fn(i, *args)`` in new interpreters numbered by i, as :func:`start_processes` does."""
     return start_processes(fn, args, nprocs, join, daemon, start_method)
 
 
