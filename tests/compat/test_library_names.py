@@ -160,3 +160,23 @@ def test_files_are_attributes_without_an_import_of_their_own(tmp_path):
     command = [sys.executable, "-m", "tensorplug.compat", str(program)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_names_of_reports_and_of_containers(tmp_path):
+    pytest.importorskip("tensorboardX", reason="it has the summaries")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch\n"
+        "from torch.utils.tensorboard import SummaryWriter\n"
+        "from torch.utils.tensorboard.summary import hparams\n"
+        "from torch.utils.tensorboard.writer import SummaryWriter as Writer\n"
+        "from torch.utils._pytree import SUPPORTED_NODES\n"
+        "assert Writer is SummaryWriter\n"
+        "assert len(hparams({'rate': 0.1}, {'loss': 2.0})) == 3\n"
+        "values, context = SUPPORTED_NODES[dict].flatten_fn({'a': 1, 'b': 2})\n"
+        "assert SUPPORTED_NODES[dict].unflatten_fn(values, context) == {'a': 1, 'b': 2}\n"
+        "assert torch.cuda._is_in_bad_fork() is False\n"
+    )
+    command = [sys.executable, "-m", "tensorplug.compat", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

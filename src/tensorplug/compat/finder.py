@@ -40,6 +40,8 @@ RENAMED = {
     },
     "torch.onnx": "tensorplug.compat.onnx",
     "torch.profiler.profiler": "tensorplug.profiler",
+    "torch.utils.tensorboard.summary": "tensorboardX.summary",
+    "torch.utils.tensorboard.writer": "tensorplug.utils.tensorboard",
     "torch.utils.data": "tensorplug.data",
     "torch.utils.data._utils": "tensorplug.data",
     "torch.utils.data._utils.collate": "tensorplug.data.collate",
