@@ -180,3 +180,22 @@ def test_names_of_reports_and_of_containers(tmp_path):
     command = [sys.executable, "-m", "tensorplug.compat", str(program)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_sharded_tensors_by_their_earlier_names(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch.distributed._tensor as earlier\n"
+        "import torch.distributed.tensor as tensor\n"
+        "from torch.distributed._tensor.api import DTensor\n"
+        "from torch.distributed._tensor.device_mesh import DeviceMesh\n"
+        "from torch.distributed._tensor.placement_types import Shard\n"
+        "from torch.distributed.device_mesh import DeviceMesh as Mesh\n"
+        "names = 'DTensor Partial Placement Replicate Shard distribute_tensor'\n"
+        "for name in names.split():\n"
+        "    assert getattr(earlier, name) is getattr(tensor, name)\n"
+        "assert DTensor is tensor.DTensor and Shard is tensor.Shard and DeviceMesh is Mesh\n"
+    )
+    command = [sys.executable, "-m", "tensorplug.compat", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -38,6 +38,11 @@ RENAMED = {
         f"torch.nn.modules.{family}": "tensorplug.nn.modules"
         for family in ("channelshuffle", "fold", "instancenorm", "pixelshuffle", "upsampling")
     },
+    # Where DTensor was before torch 2.5.
+    "torch.distributed._tensor": "tensorplug.distributed.tensor",
+    "torch.distributed._tensor.api": "tensorplug.distributed.tensor",
+    "torch.distributed._tensor.device_mesh": "tensorplug.distributed.device_mesh",
+    "torch.distributed._tensor.placement_types": "tensorplug.distributed.tensor.placement_types",
     "torch.onnx": "tensorplug.compat.onnx",
     "torch.profiler.profiler": "tensorplug.profiler",
     "torch.utils.tensorboard.summary": "tensorboardX.summary",

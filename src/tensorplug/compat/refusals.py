@@ -90,10 +90,7 @@ _FAMILIES: dict[str, tuple[str, str]] = {
         COLLECTIVES,
         "DTensor Partial Placement Replicate Shard distribute_module distribute_tensor",
     ),
-    "torch.distributed._tensor": (
-        COLLECTIVES,
-        "DTensor Partial Placement Replicate Shard distribute_module distribute_tensor",
-    ),
+    "torch.distributed._tensor": (COLLECTIVES, "distribute_module"),
     "torch.distributed._tensor.experimental": (COLLECTIVES, "implicit_replication"),
     "torch.distributed.tensor._utils": (COLLECTIVES, "compute_local_shape_and_global_offset"),
     "torch.distributed.tensor.experimental": (
