@@ -14,6 +14,7 @@ from .explanations import Break, Explanation
 from .graph import Graph
 from .nodes import Node, Value
 from .rewriting import Match, find, replace_pattern
+from .stance import set_stance
 
 __all__ = [
     "Break",
@@ -31,4 +32,5 @@ __all__ = [
     "compile",
     "find",
     "replace_pattern",
+    "set_stance",
 ]

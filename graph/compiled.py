@@ -36,6 +36,7 @@ from .nodes import Value, values_in
 from .ops import Unexpected
 from .parts import Parts, children, outermost
 from .recorded_level import RecordedLevel, draws_by_seed
+from .stance import STANCE
 from .symbolic import Dynamic
 
 __all__ = ["Compiled"]
@@ -90,7 +91,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
-        if not self._enabled or _is_seen():
+        if not self._enabled or STANCE.eager or _is_seen():
             self._eager_calls += 1
             return self._function(*args, **kwargs)
         tensors: list[Any] = []
@@ -130,6 +131,8 @@ class Compiled:
             self._stay_eager(key, Break(f"{LIMIT} graphs hold for no such call", ""))
             self._line = self._line or self._read_line
             return self._in_parts(args, kwargs)
+        if STANCE.missing != "capture":
+            return self._without_capture(args, kwargs)
         return self._capture(key, args, kwargs, tensors)
 
     def _run(self, entry: Entry, tensors: list[Any], recorded: bool) -> Any:
@@ -138,6 +141,15 @@ class Compiled:
             with isolated():
                 return entry.run(tensors, recorded)
         return entry.run(tensors, recorded)
+
+    def _without_capture(self, args: Any, kwargs: Any) -> Any:
+        if STANCE.missing == "fail":
+            raise RuntimeError(
+                f"no graph of {getattr(self._function, '__name__', self._function)} holds for this call, "
+                'and the stance is "fail_on_recompile"'
+            )
+        self._eager_calls += 1
+        return self._function(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -214,7 +226,8 @@ class Compiled:
         watch.add(function, "self")
         given = Watch()  # that a later call's are alike the key says
         given.add((args, kwargs), "an argument")
-        for value in objects_in([*args, *kwargs.values()]):
+        objects = objects_in([*args, *kwargs.values()])
+        for value in objects:
             recorder.add_state(value)
             watch.add(value, "an argument")
         before = modes()
@@ -238,14 +251,15 @@ class Compiled:
             return result
         if self._changing is not None:
             watch.line = watch.line or self._line
-        entry = self._entry(recorder, watch, tensors, result)
+        entry = self._entry(recorder, watch, tensors, objects, result)
         if isinstance(entry, Break) and entry.reason == KEPT and not self._differentiates:
             self._differentiates = True  # the next call notes what autograd records
             return result
         if isinstance(entry, Break) and entry.reason.startswith(_CHANGES):
             self._unsettled[key] = self._unsettled.get(key, 0) + 1
             if self._unsettled[key] < _SETTLING and self._of_variables is None:
-                self._note(Break(entry.reason, ""))
+                if not self._fullgraph:  # which is refused only once the state does not settle
+                    self._note(Break(entry.reason, ""))
                 self._changing = watch
                 self._line = self._line or watch.line
                 return result
@@ -266,7 +280,7 @@ class Compiled:
         return result
 
     def _entry(
-        self, recorder: Recorder, watch: Watch, tensors: list[Any], result: Any
+        self, recorder: Recorder, watch: Watch, tensors: list[Any], objects: list[Any], result: Any
     ) -> Entry | Break:
         if recorder.ended is not None:
             return Break(recorder.ended.reason, recorder.ended.source)
@@ -281,7 +295,9 @@ class Compiled:
             return Break("a variable of a divided function is a container", "")
         for leaf in leaves:
             if type(leaf) not in (Tensor, Parameter, Buffer):
-                if isinstance(leaf, TensorBase) or not isinstance(leaf, PLAIN):
+                # An object among the arguments is the same in all calls of the kind.
+                given = any([leaf is value for value in objects])
+                if isinstance(leaf, TensorBase) or not (given or isinstance(leaf, PLAIN)):
                     return Break(f"the program returns a {type(leaf).__name__}", "")
             elif leaf.is_inference() and not thread.inference:
                 return Break("the program returns a tensor of inference mode", "")

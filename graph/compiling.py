@@ -103,7 +103,8 @@ def compile(
         What to compile; without it a decorator is returned. Of a module an :class:`OptimizedModule`.
     fullgraph : bool
         Raise :class:`~tensorplug.graph.Uncapturable` where the program reads the data of its tensors, or
-        does something else that a graph does not hold, instead of running such calls as they are.
+        does something else that a graph does not hold, instead of running such calls as they are. What it
+        sets up in its first calls, such as a cache, is let pass.
     dynamic : bool, optional
         False to count a graph for each size; by default sizes become symbols with the second one.
     backend : str or callable

@@ -36,6 +36,16 @@ class Container(NamedTuple):
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     unflatten: Callable[[Iterable[Any], Any], Any]
 
+    @property
+    def flatten_fn(self) -> Callable[[Any], tuple[Iterable[Any], Any]]:
+        """The first, by torch's name."""
+        return self.flatten
+
+    @property
+    def unflatten_fn(self) -> Callable[[Iterable[Any], Any], Any]:
+        """The second, by torch's name."""
+        return self.unflatten
+
 
 def _dict_flatten(d: Any) -> tuple[list[Any], Any]:
     return list(d.values()), list(d)

@@ -19,7 +19,7 @@ _NAMES = """
     _flash_attention_forward_no_dropout_inplace _foreach_zero _grad_sum_to_size _grouped_mm
     _histogramdd_bin_edges _histogramdd_from_bin_cts _histogramdd_from_bin_tensors _index_put_impl
     _index_put_impl_ _int_mm _linalg_det _linalg_eigh _linalg_eigvals _linalg_slogdet
-    _linalg_solve_ex _linalg_svd _log_softmax_backward_data _logcumsumexp _lu_with_info
+    _linalg_solve_ex _linalg_svd _logcumsumexp _lu_with_info
     _masked_scale _masked_softmax _masked_softmax_backward _native_batch_norm_legit
     _native_batch_norm_legit_functional _native_batch_norm_legit_no_training
     _native_multi_head_attention _neg_view _pack_padded_sequence _pack_padded_sequence_backward
@@ -28,7 +28,7 @@ _NAMES = """
     _safe_softmax _sample_dirichlet _scaled_dot_product_attention_math
     _scaled_dot_product_efficient_attention _scaled_dot_product_efficient_attention_backward
     _scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_backward
-    _shape_as_tensor _slow_conv2d_backward _slow_conv2d_forward _softmax_backward_data
+    _shape_as_tensor _slow_conv2d_backward _slow_conv2d_forward
     _sparse_addmm _sparse_coo_tensor_unsafe _sparse_csr_sum _sparse_log_softmax _sparse_mm
     _sparse_mm_reduce_impl _sparse_mm_reduce_impl_backward _sparse_softmax _sparse_sparse_matmul
     _sparse_sum _spdiags _spsolve _standard_gamma _standard_gamma_grad

@@ -61,6 +61,12 @@ from ._native import (
     _addmm_activation as _addmm_activation,
     _aminmax as _aminmax,
     _assert_async as _assert_async,
+    _assert_scalar as _assert_scalar,
+    _assert_tensor_metadata as _assert_tensor_metadata,
+    _is_all_true as _is_all_true,
+    _is_any_true as _is_any_true,
+    _log_softmax_backward_data as _log_softmax_backward_data,
+    _softmax_backward_data as _softmax_backward_data,
     convolution as convolution,
     embedding_bag as embedding_bag,
     grid_sampler_2d as grid_sampler_2d,
@@ -70,6 +76,8 @@ from ._native import (
     native_dropout as native_dropout,
     native_group_norm as native_group_norm,
     native_layer_norm as native_layer_norm,
+    sym_constrain_range as sym_constrain_range,
+    sym_constrain_range_for_size as sym_constrain_range_for_size,
 )
 from ._streams import (
     Event as Event,

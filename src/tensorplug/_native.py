@@ -8,11 +8,12 @@ returned beside the result has no gradients.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import bfloat16, bool_, float16, float32
+from tensorplug.core.device.device import Device
+from tensorplug.core.device.dtypes import DType, bfloat16, bool_, float16, float32
 from tensorplug.core.ops import (
     addmm,
     aminmax,
@@ -22,6 +23,7 @@ from tensorplug.core.ops import (
     searchsorted,
     zeros,
 )
+from tensorplug.core.ops.softmax import log_softmax_backward, softmax_backward
 from tensorplug.nn import functional as F
 from tensorplug.nn.ops.normalization.batch_norm import batch_norm_with_statistics
 from tensorplug.nn.ops.normalization.statistics import row_statistics
@@ -253,6 +255,20 @@ def _aminmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tu
     return found.min, found.max
 
 
+def _softmax_backward_data(
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType
+) -> Tensor:
+    """Return the gradient of softmax's input in its dtype."""
+    return softmax_backward(grad_output, output, dim).to(input_dtype)
+
+
+def _log_softmax_backward_data(
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: DType
+) -> Tensor:
+    """Return the gradient of log_softmax's input in its dtype."""
+    return log_softmax_backward(grad_output, output, dim).to(input_dtype)
+
+
 def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     """Raise RuntimeError if the only element of a tensor is zero; here at once, on devices too."""
     if input.numel() != 1:
@@ -260,3 +276,60 @@ def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
         raise RuntimeError(f"Boolean value of Tensor with {many} is ambiguous")
     if not bool(input):
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+def _assert_scalar(input: Any, assert_msg: str) -> None:
+    """Raise RuntimeError with a message if a number is zero."""
+    if not input:
+        raise RuntimeError(assert_msg)
+
+
+def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> None:
+    """Raise RuntimeError if a number is smaller than ``min`` or larger than ``max``."""
+    if (min is not None and size < min) or (max is not None and size > max):
+        raise RuntimeError(f"Invalid value range for {size} between [{min}, {max}].")
+
+
+def sym_constrain_range_for_size(
+    size: Any, *, min: int | None = None, max: int | None = None
+) -> None:
+    """Raise RuntimeError if a size is negative, smaller than ``min`` or larger than ``max``."""
+    sym_constrain_range(size, min=0 if min is None else min, max=max)
+
+
+def _assert_tensor_metadata(
+    a: Tensor,
+    size: Any = None,
+    stride: Any = None,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+    layout: Any = None,
+) -> None:
+    """Raise RuntimeError if a tensor has another shape, dtype, device or layout than is named."""
+    expectations: tuple[tuple[str, Any, Callable[[], Any]], ...] = (
+        ("sizes", None if size is None else tuple(size), lambda: tuple(a.shape)),
+        ("strides", None if stride is None else tuple(stride), lambda: tuple(a.stride())),
+        ("dtype", dtype, lambda: a.dtype),
+        ("device", None if device is None else Device(device), lambda: a.device),
+        ("layout", layout, lambda: a.layout),
+    )
+    for what, expected, found in expectations:
+        if expected is not None and expected != found():
+            raise RuntimeError(f"Tensor {what} mismatch! Expected: {expected}, Got: {found()}")
+
+
+def _is_all_true(input: Tensor) -> Tensor:
+    """Return ``all(input)`` of a bool tensor."""
+    return _of_bools("_is_all_true", input).all()
+
+
+def _is_any_true(input: Tensor) -> Tensor:
+    """Return ``any(input)`` of a bool tensor."""
+    return _of_bools("_is_any_true", input).any()
+
+
+def _of_bools(op: str, input: Tensor) -> Tensor:
+    if input.dtype != bool_:
+        raise RuntimeError(f"{op}: expected a tensor of bools, got {input.dtype}")
+    return input

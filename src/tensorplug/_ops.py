@@ -29,8 +29,26 @@ _OVERLOADS = frozenset(
         "padding", "Hashed_Tensor", "Dimname", "dimname", "names_dim", "all_out", "unary_out", "descending",
         "ScalarOpt_dim", "Scalar_Other", "Scalar_Self", "dim_int", "self_Tensor", "value_reduce",
         "IntList", "Tensor_float", "bin_ct", "bins_tensor", "dx", "float_Tensor", "float_float", "input", "x",
+        "L", "OutScalar_Other", "OutScalar_Self", "OutTensor", "Q", "ScalarAndTensor", "ScalarList",
+        "ScalarOpt_dim_dtype", "ScalarOpt_dtype", "Scalar_Scalar", "Sequence", "TensorList",
+        "TensorList_bins", "Tensor_generator", "U", "X", "a", "array", "atol_rtol_float",
+        "atol_rtol_tensor", "beta",
+        "ccol_row_value", "ccol_row_value_size", "center", "comp_plain_value", "comp_plain_value_size",
+        "crow_col_value", "crow_col_value_size", "data", "decimals", "deprecated", "dim_dtype", "dim_values",
+        "eigenvalues", "eigvals", "grad_input", "hacked_twin", "indexing", "indices_size", "int_bins",
+        "intlist", "inverse", "low_dtype", "low_generator", "low_generator_dtype", "m", "msg", "n_scalar",
+        "ord_str", "other_scalar", "out_mode", "output", "output_mask", "p_str", "padding_idx", "periodic",
+        "periodic_alpha", "periodic_alpha_beta", "quantized", "rcond_tensor", "result", "scalar",
+        "scalararray", "scalarint", "scalarrayarray", "scalarrayint", "self_scalar", "sign",
+        "source_Storage", "source_Storage_storage_offset", "source_Tensor", "source_Tensor_storage_offset",
+        "sparse_dim", "step", "str_ord", "sublist", "tensorarray", "tensorarrayint", "tol_tensor", "x_scalar",
     }
 )  # fmt: skip
+
+
+def _is_overload(name: str) -> bool:
+    """Return whether ATen has forms of that name; one that writes to ``out=`` ends so."""
+    return name in _OVERLOADS or name.removesuffix("_out") in _OVERLOADS
 
 
 class OpOverload:
@@ -160,7 +178,7 @@ class OpOverloadPacket:
         if name.startswith("_"):
             raise AttributeError(name)
         known = self._overloads.get(name)
-        if known is None and self._given is not None and name in _OVERLOADS:
+        if known is None and self._given is not None and _is_overload(name):
             known = self._overloads[name] = OpOverload(self, name)
         if known is None:
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")

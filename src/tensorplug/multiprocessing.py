@@ -28,29 +28,37 @@ for _class in (Tensor, Parameter, Buffer):
 _GRACE_SECONDS = 5.0
 
 
+_STRATEGIES = ("file_descriptor", "file_system")
+_strategy = "file_descriptor"
+
+
 def get_all_sharing_strategies() -> set[str]:
-    """Return the ways in which memory can be shared: by file descriptors only."""
-    return {"file_descriptor"}
+    """Return the names of ways in which memory can be shared."""
+    return set(_STRATEGIES)
 
 
 def get_sharing_strategy() -> str:
-    """Return how memory is shared."""
-    return "file_descriptor"
+    """Return the way that was chosen."""
+    return _strategy
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Choose how memory is shared; there is one way.
+    """Remember a way to share memory; it goes by file descriptors in either.
+
+    With torch programs choose "file_system" where descriptors run short. Memory has no names here, so
+    that none can be left behind, and small batches of workers need no descriptors.
 
     Raises
     ------
-    ValueError
-        If it is another.
+    AssertionError
+        If there is no such way.
     """
-    if new_strategy not in get_all_sharing_strategies():
-        raise ValueError(
-            f"set_sharing_strategy(): expected 'file_descriptor', got {new_strategy!r}; memory has "
-            "no names here, so none can be left behind"
+    global _strategy
+    if new_strategy not in _STRATEGIES:
+        raise AssertionError(
+            f"set_sharing_strategy(): expected one of {', '.join(_STRATEGIES)}, got {new_strategy!r}"
         )
+    _strategy = new_strategy
 
 
 class ProcessException(Exception):
@@ -185,7 +193,7 @@ class ProcessContext:
         return ProcessExitedException(message, index, pid, code, name)
 
 
-def spawn(
+def start_processes(
     fn: Callable[..., Any],
     args: tuple[Any, ...] = (),
     nprocs: int = 1,
@@ -193,7 +201,7 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """Run ``fn(i, *args)`` in processes numbered by i.
+    """Run ``fn(i, *args)`` in processes numbered by i, which are started in a way of one's choice.
 
     Parameters
     ----------
@@ -208,7 +216,7 @@ def spawn(
     daemon : bool
         Whether the processes end with this one.
     start_method : str
-        How they are started.
+        How they are started: "spawn", "fork" or "forkserver".
 
     Returns
     -------
@@ -235,6 +243,18 @@ def spawn(
     while not started.join():
         pass
     return None
+
+
+def spawn(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """Run ``fn(i, *args)`` in new interpreters numbered by i, as :func:`start_processes` does."""
+    return start_processes(fn, args, nprocs, join, daemon, start_method)
 
 
 def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], errors: Connection) -> None:

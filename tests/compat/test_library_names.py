@@ -2,6 +2,8 @@
 
 import contextlib
 import itertools
+import subprocess
+import sys
 import types
 import warnings
 
@@ -160,3 +162,76 @@ def test_draws_of_gamma_distributions():
     assert concentration.grad.sum().item() == pytest.approx(
         1, abs=0.05
     )  # the mean is the concentration
+
+
+def test_files_that_a_function_of_their_package_hides(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch\n"
+        "from torch.multiprocessing.spawn import ProcessRaisedException\n"
+        "from torch.nn.utils.spectral_norm import SpectralNorm\n"
+        "from torch.nn.utils.weight_norm import WeightNorm\n"
+        "assert ProcessRaisedException is torch.multiprocessing.ProcessRaisedException\n"
+        "assert callable(torch.multiprocessing.spawn)\n"
+        "for name, kind in (('spectral_norm', SpectralNorm), ('weight_norm', WeightNorm)):\n"
+        "    module = getattr(torch.nn.utils, name)(torch.nn.Linear(2, 3))\n"
+        "    assert isinstance(next(iter(module._forward_pre_hooks.values())), kind)\n"
+    )
+    command = [sys.executable, "-m", "tensorplug.compat", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_files_are_attributes_without_an_import_of_their_own(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch\n"
+        "from tensorplug.compat.finder import _DISTRIBUTIONS\n"
+        "for file in _DISTRIBUTIONS.split():\n"
+        "    assert getattr(torch.distributions, file).__name__ == f'torch.distributions.{file}'\n"
+        "assert torch.distributions.uniform.Uniform is torch.distributions.Uniform\n"
+        "assert callable(torch.cpu.amp.autocast_mode.autocast)\n"
+        "assert not hasattr(torch.distributions, 'nothing')\n"
+    )
+    command = [sys.executable, "-m", "tensorplug.compat", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_names_of_reports_and_of_containers(tmp_path):
+    pytest.importorskip("tensorboardX", reason="it has the summaries")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch\n"
+        "from torch.utils.tensorboard import SummaryWriter\n"
+        "from torch.utils.tensorboard.summary import hparams\n"
+        "from torch.utils.tensorboard.writer import SummaryWriter as Writer\n"
+        "from torch.utils._pytree import SUPPORTED_NODES\n"
+        "assert Writer is SummaryWriter\n"
+        "assert len(hparams({'rate': 0.1}, {'loss': 2.0})) == 3\n"
+        "values, context = SUPPORTED_NODES[dict].flatten_fn({'a': 1, 'b': 2})\n"
+        "assert SUPPORTED_NODES[dict].unflatten_fn(values, context) == {'a': 1, 'b': 2}\n"
+        "assert torch.cuda._is_in_bad_fork() is False\n"
+    )
+    command = [sys.executable, "-m", "tensorplug.compat", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_sharded_tensors_by_their_earlier_names(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch.distributed._tensor as earlier\n"
+        "import torch.distributed.tensor as tensor\n"
+        "from torch.distributed._tensor.api import DTensor\n"
+        "from torch.distributed._tensor.device_mesh import DeviceMesh\n"
+        "from torch.distributed._tensor.placement_types import Shard\n"
+        "from torch.distributed.device_mesh import DeviceMesh as Mesh\n"
+        "names = 'DTensor Partial Placement Replicate Shard distribute_tensor'\n"
+        "for name in names.split():\n"
+        "    assert getattr(earlier, name) is getattr(tensor, name)\n"
+        "assert DTensor is tensor.DTensor and Shard is tensor.Shard and DeviceMesh is Mesh\n"
+    )
+    command = [sys.executable, "-m", "tensorplug.compat", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -132,21 +132,32 @@ def test_memory_is_freed():
 
 def test_the_standard_module_is_there():
     assert mp.Process is multiprocessing.Process
-    assert mp.get_all_sharing_strategies() == {mp.get_sharing_strategy()}
-    mp.set_sharing_strategy("file_descriptor")
-    with pytest.raises(ValueError, match="expected 'file_descriptor'"):
-        mp.set_sharing_strategy("file_system")
+
+
+def test_strategies_are_remembered():
+    first = mp.get_sharing_strategy()
+    assert first == "file_descriptor"
+    try:
+        for strategy in mp.get_all_sharing_strategies():
+            mp.set_sharing_strategy(strategy)
+            assert mp.get_sharing_strategy() == strategy
+        with pytest.raises(AssertionError, match="got 'pipes'"):
+            mp.set_sharing_strategy("pipes")
+    finally:
+        mp.set_sharing_strategy(first)
 
 
 @pytest.mark.slow
-def test_spawn(context):
+@pytest.mark.parametrize("function", ["spawn", "start_processes"])
+def test_spawn(context, function):
     tensor = tp.zeros(3)
-    assert mp.spawn(here.fill_numbered, (tensor,), nprocs=3, start_method=context) is None or (
+    spawn = getattr(mp, function)
+    assert spawn(here.fill_numbered, (tensor,), nprocs=3, start_method=context) is None or (
         context == "fork"
     )
     assert tensor.is_shared() == (context != "fork")
     shared = tp.zeros(3).share_memory_()
-    running = mp.spawn(here.fill_numbered, (shared,), nprocs=3, join=False, start_method=context)
+    running = spawn(here.fill_numbered, (shared,), nprocs=3, join=False, start_method=context)
     assert len(running.pids()) == 3
     while not running.join():
         pass

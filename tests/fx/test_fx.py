@@ -1,5 +1,6 @@
 """Symbolic tracing: the graphs are torch's, and run again to the same values."""
 
+import contextlib
 import copy
 import io
 import math
@@ -317,6 +318,38 @@ def test_concrete_arguments(lib):
 
 
 # --- changes of graphs --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", ["inserting_before", "inserting_after"])
+@pytest.mark.parametrize(
+    ("anchor", "before", "after"),
+    [
+        ("x", ["relu", "sigmoid", "x", "neg", "output"], ["x", "sigmoid", "relu", "neg", "output"]),
+        (
+            "neg",
+            ["x", "relu", "sigmoid", "neg", "output"],
+            ["x", "neg", "sigmoid", "relu", "output"],
+        ),
+        (
+            None,
+            ["sigmoid", "relu", "x", "neg", "output"],
+            ["x", "neg", "output", "relu", "sigmoid"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("by_block", [True, False])
+def test_where_nodes_are_added(lib, place, anchor, before, after, by_block):
+    graph = lib.fx.symbolic_trace(lambda x: lib.neg(x)).graph
+    nodes = {node.name: node for node in graph.nodes}
+    point = getattr(graph, place)(nodes.get(anchor))
+    with point if by_block else contextlib.nullcontext():
+        for function in (lib.relu, lib.sigmoid):
+            graph.call_function(function, (nodes["x"],))
+    assert [node.name for node in graph.nodes] == (before if place.endswith("before") else after)
+    graph.call_function(lib.tanh, (nodes["x"],))  # at the end again, but for a place that stays
+    assert (next(reversed(graph.nodes)).name == "tanh") == (
+        by_block or (anchor is None and place.endswith("after"))
+    )
 
 
 def test_a_graph_can_be_changed(lib):

@@ -1,6 +1,7 @@
 """Compiled programs do what the programs do, whatever changes between the calls."""
 
 import copy
+import functools
 import os
 import pickle
 import random
@@ -580,3 +581,54 @@ def test_the_environment_is_asked_each_time(monkeypatch):
     for value in ("a", "aaa", "", "aa"):
         monkeypatch.setenv("TENSORPLUG_TEST", value)
         equal(function(x), by_the_environment(x))
+
+
+def test_a_whole_graph_of_a_program_that_fills_a_cache():
+    @functools.lru_cache(16)
+    def order(ndim):
+        return tuple(reversed(range(ndim)))
+
+    def function(x):
+        return x.permute(order(x.ndim)) * 2
+
+    compiled = tp.compile(function, fullgraph=True)
+    for shape in ((2, 3), (4, 3), (2, 3, 4)):
+        for _ in range(3):
+            x = tp.randn(shape)
+            equal(compiled(x), function(x))
+    assert compiled.explain().calls > 2
+
+
+def test_an_argument_that_is_returned():
+    class Cache:
+        def __init__(self):
+            self.rows, self.count = tp.zeros(4, 3), tp.zeros((), dtype=tp.int64)
+
+        def update(self, position, row):
+            self.rows.index_copy_(0, position, row)
+            self.count.add_(1)
+            return self.rows
+
+    def function(x, position, cache):
+        return {"sums": cache.update(position, x).sum(0), "cache": cache}
+
+    compiled = tp.compile(function, fullgraph=True)
+    for _ in range(2):  # each cache is of a kind of calls of its own
+        cache, expected = Cache(), Cache()
+        with tp.no_grad():
+            for step in range(4):
+                x, position = tp.randn(1, 3), tp.tensor([step])
+                found = compiled(x, position, cache)
+                equal(found["sums"], function(x, position, expected)["sums"])
+                assert found["cache"] is cache
+                equal([cache.rows, cache.count], [expected.rows, expected.count])
+    assert compiled.explain().calls == 6
+
+
+def test_an_object_that_is_no_argument_is_not_returned_by_graphs():
+    class Box:
+        pass
+
+    compiled = tp.compile(lambda x: (x * 2, Box()))
+    first, second = compiled(tp.ones(2))[1], compiled(tp.ones(2))[1]
+    assert first is not second

@@ -156,6 +156,63 @@ def test_assert_async(value, message):
         tp._assert_async(tp.tensor(0), "why")
 
 
+@pytest.mark.parametrize(
+    ("what", "right", "wrong"),
+    [
+        ("size", (2, 3), (3, 2)),
+        ("stride", [3, 1], [1, 2]),
+        ("dtype", tp.float32, tp.int32),
+        ("device", "cpu", "meta"),
+        ("layout", tp.strided, tp.sparse_coo),
+    ],
+)
+@pytest.mark.parametrize("namespace", [tp, tp.ops.aten], ids=["tp", "aten"])
+def test_assert_tensor_metadata(namespace, what, right, wrong):
+    x = tp.ones(2, 3)
+    assert namespace._assert_tensor_metadata(x, **{what: right}) is None
+    with pytest.raises(RuntimeError, match=f"Tensor {what}s? mismatch"):
+        namespace._assert_tensor_metadata(x, **{what: wrong})
+
+
+@pytest.mark.parametrize("namespace", [tp, tp.ops.aten], ids=["tp", "aten"])
+def test_asserted_numbers_and_bools(namespace):
+    assert namespace._assert_scalar(2, "why") is None
+    with pytest.raises(RuntimeError, match=r"^why$"):
+        namespace._assert_scalar(0.0, "why")
+    for values in ([True, True], [True, False], [False, False], []):
+        assert namespace._is_all_true(tp.tensor(values, dtype=tp.bool)).item() == all(values)
+        assert namespace._is_any_true(tp.tensor(values, dtype=tp.bool)).item() == any(values)
+    with pytest.raises(RuntimeError, match="bool"):
+        namespace._is_all_true(tp.ones(2))
+
+
+@pytest.mark.parametrize("namespace", [tp, tp.ops.aten], ids=["tp", "aten"])
+def test_constrained_ranges(namespace):
+    assert namespace.sym_constrain_range(-5, max=3) is None
+    assert namespace.sym_constrain_range_for_size(3, min=2, max=3) is None
+    for call in (
+        lambda: namespace.sym_constrain_range(5, min=7),
+        lambda: namespace.sym_constrain_range(5, max=3),
+        lambda: namespace.sym_constrain_range_for_size(-1),
+    ):
+        with pytest.raises(RuntimeError, match="Invalid value range"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("input_dtype", [tp.float32, tp.float64])
+def test_backward_of_softmax(name, input_dtype):
+    x = tp.randn(3, 4, 2, dtype=tp.float64).requires_grad_()
+    g = tp.randn(3, 4, 2, dtype=tp.float64)
+    result = getattr(tp, name)(x, 1)
+    (expected,) = tp.autograd.grad(result, x, g)
+    for namespace in (tp, tp.ops.aten):
+        backward = getattr(namespace, f"_{name}_backward_data")
+        found = backward(g, result.detach(), 1, input_dtype)
+        assert found.dtype == input_dtype
+        tp.testing.assert_close(found, expected.to(input_dtype))
+
+
 def test_a_reduction_that_is_none():
     with pytest.raises(ValueError, match="3 is not a valid value for reduction"):
         tp.kl_div(tp.ones(1), tp.ones(1), 3)

@@ -81,7 +81,7 @@ def div(
         if compute.is_half and not (isinstance(other, TensorBase) and other._shape):
             return Delegated.to(rounded_once, trunc_divide, compute, input, other)
         return Delegated.to(trunc_divide, input, other)
-    dividend, divisor = elementwise("div", input, other, without=(BOOL,)).values
+    dividend, divisor = elementwise("div", input, other, without=(BOOL,), numbers=True).values
     # What fmod leaves of the dividend is a multiple of the divisor.
     return Delegated(floor_divide(sub(dividend, fmod(dividend, divisor)), divisor))
 

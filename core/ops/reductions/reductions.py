@@ -282,13 +282,15 @@ def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Spec:
     return _truth("all", input, dim, keepdim)
 
 
-def _canonical_count_nonzero(input: Any, dim: Dims = None) -> Any:
+def _canonical_count_nonzero(input: Any, dim: Any = None, *others: int) -> Any:
     check_tensor(input, "count_nonzero")
+    if others:
+        dim = (dim, *others)
     return input, normalize_dims(dim, len(input._shape), "count_nonzero")
 
 
-@composite(rule=_canonical_count_nonzero)
-def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
+@composite("input, dim", rule=_canonical_count_nonzero)
+def count_nonzero(input: Tensor, dim: Dims = None, *others: int) -> Tensor:
     """Return how many elements over the dimensions `dim`, or over all of them, are not zero.
 
     Examples

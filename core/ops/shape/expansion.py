@@ -68,7 +68,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @composite(view=True)
-def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
+def broadcast_to(input: Tensor, *sizes: Any, size: Sequence[int] | None = None) -> Tensor:
     """Return `input` expanded to a shape.
 
     Examples
@@ -78,7 +78,7 @@ def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     tensor([[1, 2],
             [1, 2]])
     """
-    return expand(input, size)
+    return expand(input, *sizes, size=size)
 
 
 @composite(method=False, outputs="*", view=True)

@@ -276,7 +276,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 
 @composite(view=True, layout=True, inplace=True)
-def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
+def squeeze(input: Tensor, dim: int | Sequence[int] | None = None, *others: int) -> Tensor:
     """Return a view of `input` without its dimensions of size 1, or without those among `dim`.
 
     Parameters
@@ -285,6 +285,8 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
         Any dtype.
     dim : int or sequence of int, optional
         Which dimensions to drop, where their size is 1.
+    *others : int
+        Further dimensions, as of the method ``x.squeeze(0, 2)``.
 
     Examples
     --------
@@ -294,6 +296,8 @@ def squeeze(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """
     check_tensor(input, "squeeze")
     shape = input._shape
+    if others:
+        dim = as_shape((dim, *others), "squeeze")
     if dim is None:
         kept = tuple([size for size in shape if size != 1])
     else:
@@ -387,8 +391,8 @@ def relaid(name: str, input: Any, function: Any, *args: Any) -> Any:
 
 
 @in_place(squeeze)
-def _squeeze(input: Any, dim: Any = None) -> Any:
-    return relaid("squeeze_", input, squeeze, dim)
+def _squeeze(input: Any, dim: Any = None, *others: int) -> Any:
+    return relaid("squeeze_", input, squeeze, dim, *others)
 
 
 @in_place(unsqueeze)

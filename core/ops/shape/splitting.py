@@ -241,8 +241,15 @@ def _split_along(input: Any, given: Any, dim: int, least: int, name: str) -> Any
     return tensor_split(input, given, dim)
 
 
+def _places(first: Any, others: tuple[int, ...]) -> Any:
+    """Return where to split, which methods take one by one, too."""
+    return (first, *others) if others else first
+
+
 @composite(view=True)
-def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+def hsplit(
+    input: Tensor, indices_or_sections: int | Sequence[int], *others: int
+) -> tuple[Tensor, ...]:
     """Return views of parts along the second dimension, or the only one: see :func:`tensor_split`.
 
     Examples
@@ -252,11 +259,13 @@ def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
     (tensor([0, 1]), tensor([2, 3]))
     """
     dim = 0 if len(input._shape) == 1 else 1
-    return _split_along(input, indices_or_sections, dim, 1, "hsplit")
+    return _split_along(input, _places(indices_or_sections, others), dim, 1, "hsplit")
 
 
 @composite(view=True)
-def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+def vsplit(
+    input: Tensor, indices_or_sections: int | Sequence[int], *others: int
+) -> tuple[Tensor, ...]:
     """Return views of parts along the first dimension of at least two: see :func:`tensor_split`.
 
     Examples
@@ -265,11 +274,13 @@ def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
     >>> [p.shape for p in tp.vsplit(tp.zeros(4, 2), 2)]
     [Size([2, 2]), Size([2, 2])]
     """
-    return _split_along(input, indices_or_sections, 0, 2, "vsplit")
+    return _split_along(input, _places(indices_or_sections, others), 0, 2, "vsplit")
 
 
 @composite(view=True)
-def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+def dsplit(
+    input: Tensor, indices_or_sections: int | Sequence[int], *others: int
+) -> tuple[Tensor, ...]:
     """Return views of parts along the third dimension: see :func:`tensor_split`.
 
     Examples
@@ -278,4 +289,4 @@ def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
     >>> [p.shape for p in tp.dsplit(tp.zeros(1, 2, 4), 2)]
     [Size([1, 2, 2]), Size([1, 2, 2])]
     """
-    return _split_along(input, indices_or_sections, 2, 3, "dsplit")
+    return _split_along(input, _places(indices_or_sections, others), 2, 3, "dsplit")

@@ -28,6 +28,7 @@ from tensorplug.nn.hooks import global_hooks
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
 from tensorplug.nn.utils.stateless import functional_call
+from tensorplug.nn.utils.weight_norm import _SpectralNorm, _WeightNorm
 from tensorplug.sparse import hspmm, mm, sspaddmm
 from tensorplug.sparse.invariants import validate_compressed, validate_coo
 from tensorplug.sparse.layouts import COMPRESSED
@@ -282,7 +283,10 @@ _OWN: dict[str, dict[str, Any]] = {
     "torch.hub": {"tqdm": _progress_bars()},
     "torch.utils.model_zoo": {"tqdm": _progress_bars()},
     "torch.mtia": {"is_available": no},
-    "torch.serialization": {"DEFAULT_PROTOCOL": 2, "MAP_LOCATION": Any},
+    "torch.serialization": {
+        "DEFAULT_PROTOCOL": 2, "MAP_LOCATION": Any,
+        "default_restore_location": lambda storage, location: storage.to(location),
+    },
     "torch.masked": {
         "_canonical_dim": masked_parts.canonical_dim,
         "_combine_input_and_mask": masked_parts.combine_input_and_mask,
@@ -314,6 +318,8 @@ _OWN: dict[str, dict[str, Any]] = {
         "_list_with_default": _list_with_default, "_ntuple": _repeated, "_single": _repeated(1),
         "_pair": _repeated(2), "_triple": _repeated(3), "_quadruple": _repeated(4),
     },
+    "torch.nn.utils.spectral_norm": {"SpectralNorm": _SpectralNorm},
+    "torch.nn.utils.weight_norm": {"WeightNorm": _WeightNorm},
     "torch.nn.utils.stateless": {"_functional_call": functional_call},
     "torch.nn.parameter": {"UninitializedTensorMixin": parameter.UninitializedTensor},
     "torch.nn.quantized": {"FloatFunctional": FloatFunctional},

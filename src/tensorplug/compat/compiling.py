@@ -220,8 +220,9 @@ ADDITIONS: dict[str, dict[str, Any]] = {
             ("allow_in_graph", "assume_constant_result", "disable", "nested_compile_region"), as_it_is
         ),
         **dict.fromkeys(("is_compiling", "is_dynamo_compiling", "is_exporting"), is_exporting),
-        **dict.fromkeys(("cudagraph_mark_step_begin", "reset", "set_stance"), nothing),
+        **dict.fromkeys(("cudagraph_mark_step_begin", "reset"), nothing),
         "compile": compile,
+        "set_stance": graph.set_stance,
         "list_backends": lambda *args, **kwargs: [],
         "substitute_in_graph": no_op_decorator,
     },
@@ -237,6 +238,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     },
     "torch._dynamo.external_utils": {"is_compiling": no},
     "torch._dynamo.utils": {"is_compile_supported": no},
+    "torch._logging": {"set_logs": nothing},
     "torch._functorch.config": {"patch": unchanged, "activation_memory_budget": 1.0},
     "torch._inductor.config": {"patch": unchanged, "fallback_random": False},
     "torch._inductor": {

@@ -16,8 +16,15 @@ from tensorplug._devices import WELL_KNOWN
 from . import distribution, refusals
 from .additions import ADDITIONS
 
+#: Files of which an import finds names, while the package's attribute is a function of the same name.
+HIDDEN = {
+    "torch.multiprocessing.spawn": "tensorplug.multiprocessing",
+    "torch.nn.utils.spectral_norm": "tensorplug.nn.utils.weight_norm",
+}
+
 #: Where the counterpart of a module has another name than `torch` replaced by `tensorplug`.
 RENAMED = {
+    **HIDDEN,
     "torch.functional": "tensorplug",
     "torch.torch": "tensorplug",
     "torch._tensor": "tensorplug.core.tensor.tensor",
@@ -31,6 +38,11 @@ RENAMED = {
         f"torch.nn.modules.{family}": "tensorplug.nn.modules"
         for family in ("channelshuffle", "fold", "instancenorm", "pixelshuffle", "upsampling")
     },
+    # Where DTensor was before torch 2.5.
+    "torch.distributed._tensor": "tensorplug.distributed.tensor",
+    "torch.distributed._tensor.api": "tensorplug.distributed.tensor",
+    "torch.distributed._tensor.device_mesh": "tensorplug.distributed.device_mesh",
+    "torch.distributed._tensor.placement_types": "tensorplug.distributed.tensor.placement_types",
     "torch.onnx": "tensorplug.compat.onnx",
     "torch.profiler.profiler": "tensorplug.profiler",
     "torch.utils.tensorboard.summary": "tensorboardX.summary",
@@ -97,7 +109,7 @@ class Alias(types.ModuleType):
         full = f"{self.__name__}.{name}"
         if name.startswith("__") and full not in _SPECIAL:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        if full in RENAMED:
+        if full in RENAMED and full not in HIDDEN:
             return alias_of(full)
         value = getattr(self._target, name, _MISSING)
         if value is _MISSING and self.__name__.startswith(_FLAT):
@@ -107,7 +119,7 @@ class Alias(types.ModuleType):
             )
         if value is _MISSING:
             value = refusals.stand_in(self.__name__, name, _MISSING)
-        if value is _MISSING and full in _ADDED:
+        if value is _MISSING and (full in _ADDED or _is_file(full)):
             return alias_of(full)
         if value is _MISSING:
             raise AttributeError(_missing(full))
@@ -189,11 +201,18 @@ _ADDED = {
 }
 
 
+def _is_file(name: str) -> bool:
+    """Return whether a name is that of a file of torch's, of whose contents the package above has all."""
+    package, _, file = name.rpartition(".")
+    if package == "torch.distributions":
+        return file in _DISTRIBUTIONS.split()
+    return package.endswith(".amp") and file in ("autocast_mode", "grad_scaler")
+
+
 def _counterpart(name: str) -> Any:
     if name == "torch":
         return importlib.import_module("tensorplug")
-    package, _, file = name.rpartition(".")
-    if package == "torch.distributions" and file in _DISTRIBUTIONS.split():
+    if _is_file(name) and name.startswith("torch.distributions."):
         return importlib.import_module("tensorplug.distributions")
     kind, *rest = name.split(".")[1:]
     if rest and rest[0] == "amp":  # of a device type, in one file or more

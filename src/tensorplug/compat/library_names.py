@@ -170,6 +170,7 @@ ADDITIONS: dict[str, dict[str, Any]] = {
     "torch.backends.nnpack": {"set_flags": lambda enabled: (False,)},
     "torch._dynamo.config": {"trace_autograd_ops": False},
     "torch.backends.cudnn": {"fp32_precision": "none"},
+    "torch.cuda": {"_is_in_bad_fork": no},
     "torch.functional": {"F": nn.functional},
     "torch.multiprocessing": {"_set_thread_name": nothing},
     "torch.nn.functional": {

@@ -133,7 +133,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("torch", VENDOR, _KERNELS),
     ("torch", INSIDE, _SPARSE_COPIES),
     ("torch", GONE, "eig lstsq matrix_rank solve symeig"),
-    ("torch", SYMBOLIC, "sym_constrain_range sym_constrain_range_for_size sym_fresh_size"),
+    ("torch", SYMBOLIC, "sym_fresh_size"),
     ("torch", PENDING, "hash_tensor lobpcg"),
     ("torch.ao.quantization", QUANTIZED, _OBSERVED),
     ("torch.quantization", QUANTIZED, _OBSERVED),

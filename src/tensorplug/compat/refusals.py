@@ -90,10 +90,7 @@ _FAMILIES: dict[str, tuple[str, str]] = {
         COLLECTIVES,
         "DTensor Partial Placement Replicate Shard distribute_module distribute_tensor",
     ),
-    "torch.distributed._tensor": (
-        COLLECTIVES,
-        "DTensor Partial Placement Replicate Shard distribute_module distribute_tensor",
-    ),
+    "torch.distributed._tensor": (COLLECTIVES, "distribute_module"),
     "torch.distributed._tensor.experimental": (COLLECTIVES, "implicit_replication"),
     "torch.distributed.tensor._utils": (COLLECTIVES, "compute_local_shape_and_global_offset"),
     "torch.distributed.tensor.experimental": (
@@ -187,7 +184,6 @@ _FAMILIES: dict[str, tuple[str, str]] = {
     "torch.distributed._shard.sharded_tensor": (COLLECTIVES, "Shard ShardedTensor"),
     "torch.distributed.pipelining": (COLLECTIVES, _SCHEDULES),
     "torch._C._distributed_c10d": (COLLECTIVES, "ProcessGroup Reducer Store"),
-    "torch.multiprocessing": (COLLECTIVES, "start_processes"),
     "torch.distributed.rpc": (
         COLLECTIVES,
         "RRef TensorPipeRpcBackendOptions get_worker_info init_rpc remote rpc_async rpc_sync shutdown",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import builtins
-import contextlib
 import copy
 import keyword
 import re
 import sys
 import types
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,6 +131,20 @@ class _NodeList:
 
     def __reversed__(self) -> Iterator[Node]:
         return iter(_NodeList(self.graph, "_prev" if self.direction == "_next" else "_next"))
+
+
+class _InsertPoint:
+    """Where nodes are added from now on, or until a ``with`` block ends."""
+
+    def __init__(self, graph: Graph, insert: Callable[[Node], None]) -> None:
+        self._graph = graph
+        self._before, graph._insert = graph._insert, insert
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        self._graph._insert = self._before
 
 
 class Graph:
@@ -283,32 +296,13 @@ class Graph:
         """Return the return."""
         return next(reversed(self.nodes))
 
-    @contextlib.contextmanager
-    def _inserting(self, insert: Callable[[Node], None]) -> Generator[None, None, None]:
-        before = self._insert
-        self._insert = insert
-        try:
-            yield
-        finally:
-            self._insert = before
+    def inserting_before(self, n: Node | None = None) -> _InsertPoint:
+        """Add nodes before a node, by default at the beginning: within a ``with`` block, or from now on."""
+        return _InsertPoint(self, self._root.append if n is None else n.prepend)
 
-    def inserting_before(self, n: Node | None = None) -> Any:
-        """Add nodes before a node within a ``with`` block; by default at the beginning."""
-        return self._inserting(self._root.append if n is None else n.prepend)
-
-    def inserting_after(self, n: Node | None = None) -> Any:
-        """Add nodes after a node within a ``with`` block; by default at the end."""
-        last = self._root if n is None else n
-
-        def insert(node: Node) -> None:
-            nonlocal last
-            if n is None:
-                self._root.prepend(node)
-            else:
-                last.append(node)
-                last = node
-
-        return self._inserting(insert)
+    def inserting_after(self, n: Node | None = None) -> _InsertPoint:
+        """Add each node right after a node, by default at the end, as long as :meth:`inserting_before`."""
+        return _InsertPoint(self, self._root.prepend if n is None else n.append)
 
     def erase_node(self, to_erase: Node) -> None:
         """Take a node out.
