@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import INTEGER, int64
+from tensorplug.core.device.dtypes import FLOATING, INTEGER, int64, scalar_type
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import aminmax, arange, full, searchsorted, where, zeros
 from tensorplug.core.ops.rules import in_float32
@@ -301,6 +301,12 @@ def _check(
         raise RuntimeError(f"embedding_bag(): expected integers as input, got {input.dtype}")
     if weight.ndim != 2:
         raise RuntimeError(f"embedding_bag(): 'weight' must be 2-D, got {list(weight.shape)}")
+    if weight.dtype.category != FLOATING:
+        raise RuntimeError(
+            "embedding_bag(): Expected tensor for argument #1 'weight' to have one of the following scalar "
+            f"types: Half, BFloat16, Float, Double; but got {scalar_type(weight.dtype)}: its rows are "
+            "averaged"
+        )
     if input.ndim == 2 and offsets is not None:
         raise ValueError(
             "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "

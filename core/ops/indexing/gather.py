@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import Number, int32, int64
+from ...device.dtypes import BOOL, COMPLEX, Number, int32, int64, scalar_type
 from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_dtypes import exact_out
@@ -254,6 +254,13 @@ def scatter_reduce(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
     source = _source(input, dim, index, src, "scatter_reduce")
+    category = input._key.dtype.category
+    if (reduce[0] == "a" and category == COMPLEX) or (reduce == "mean" and category == BOOL):
+        without = "order" if category == COMPLEX else "mean"
+        raise NotImplementedError(
+            f'scatter_reduce(): "{reduce}" not implemented for {scalar_type(input.dtype)!r}, which has no '
+            f"{without}"
+        )
     return Spec((input, dim, index, source, reduce, bool(include_self)), input._shape, input.dtype)
 
 

@@ -80,6 +80,11 @@ def _checked(input: Any, target: Any, weight: Any, reduction: str, name: str) ->
 
 def _canonical_nll(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
     target = _checked(input, target, weight, reduction, "nll_loss")
+    if input._key.dtype.category < FLOATING:
+        raise NotImplementedError(
+            f'nll_loss(): "nll_loss" not implemented for {scalar_type(input.dtype)!r}: log probabilities '
+            "are floating-point numbers"
+        )
     if len(input._shape) > 1:
         return input, target, weight, ignore_index, reduction
     return Delegated(_of_one_sample(nll_loss, input, target, weight, ignore_index, reduction))

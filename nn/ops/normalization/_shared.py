@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.device.dtypes import bfloat16, float16, float32, scalar_type
+from tensorplug.core.device.dtypes import FLOATING, bfloat16, float16, float32, scalar_type
 from tensorplug.core.ops import ones_like, zeros
 from tensorplug.core.tensor.shapes import Shape
 
@@ -31,11 +31,13 @@ def fit(input: Any, *numbers: Any) -> bool:
 
 
 def check_real(name: str, input: Any) -> None:
-    """Raise NotImplementedError for complex numbers."""
-    if input._key.dtype.is_complex:
+    """Raise NotImplementedError for complex numbers, and for integers, whose quotients would be cut off."""
+    category = input._key.dtype.category
+    if category != FLOATING and input.numel():
+        remedy = "normalize the real and the imaginary part"
         raise NotImplementedError(
-            f'{name}(): "{name}" not implemented for {scalar_type(input.dtype)!r}; normalize the real and '
-            "the imaginary part"
+            f'{name}(): "{name}" not implemented for {scalar_type(input.dtype)!r}; '
+            f"{remedy if category > FLOATING else 'convert the input with .float()'}"
         )
 
 
