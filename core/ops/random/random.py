@@ -22,7 +22,7 @@ from ...device.dtypes import (
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.keys import DispatchKey, dispatch_key
 from ...dispatch.op_registry import composite
-from ...dispatch.out_dtypes import cast_error
+from ...dispatch.out_dtypes import cast_error, resizes_silently
 from ...errors import warn
 from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, as_shape, broadcast_shapes, check_sizes
@@ -326,3 +326,6 @@ def check_deviation(std: Any, name: str) -> None:
 
 
 cast_error(normal, error=NotImplementedError)
+
+
+resizes_silently(rand, randn, randint, normal)
