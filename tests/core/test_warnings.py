@@ -84,6 +84,16 @@ CALLS = {
             "narrow_copy": lambda L: L.narrow_copy(L.ones(3), 0, 0, 1, out=L.ones(2)),
         }.items()
     },
+    "stft": (lambda L: L.stft(L.ones(16), 8, return_complex=True), "A window was not provided"),
+    "stft with a window": (
+        lambda L: L.stft(L.ones(16), 8, window=L.ones(8), return_complex=True), None
+    ),
+    "istft": (
+        lambda L: L.istft(L.ones(5, 3, dtype=L.complex64), 8), "A window was not provided"
+    ),
+    "istft with a window": (
+        lambda L: L.istft(L.ones(5, 3, dtype=L.complex64), 8, window=L.ones(8)), None
+    ),
     "out= of arange": (
         lambda L: L.arange(3, out=L.ones(2)), "An output with|The number of elements in the out tensor"
     ),
