@@ -314,9 +314,11 @@ def normal(
 def check_deviation(std: Any, name: str) -> None:
     """Raise RuntimeError if a standard deviation is negative."""
     if isinstance(std, TensorBase):
+        if std._key.dtype.category == COMPLEX:
+            raise RuntimeError(f"{name}(): normal expects standard deviation to be non-complex")
         if std._key.device.type != "cpu" or not math.prod(std._shape):
             return  # elsewhere the question would wait for the device
-        if std._key.dtype.category == COMPLEX or is_within(std, 0.0, math.inf):  # type: ignore[arg-type]
+        if is_within(std, 0.0, math.inf):  # type: ignore[arg-type]
             return
     elif std >= 0:
         return

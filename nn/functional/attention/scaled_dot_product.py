@@ -50,7 +50,7 @@ def _canonical_attention(
         raise RuntimeError(
             "scaled_dot_product_attention(): Explicit attn_mask should not be set when is_causal=True"
         )
-    if attn_mask is not None and attn_mask.dtype not in (bool_, query.dtype):
+    if attn_mask is not None and attn_mask.dtype not in (bool_, float32, query.dtype):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
             f"attn_mask.dtype: {attn_mask.dtype} and query.dtype: {query.dtype} instead."

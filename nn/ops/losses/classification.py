@@ -417,6 +417,12 @@ def _check_floating(name: str, input: Any, target: Any, dtype: Any = None) -> No
 
 def _weights(dtype: DType, *weights: Any) -> tuple[Any, ...]:
     """Return weights in the dtype of the losses, which they do not change."""
+    for weight in weights:
+        if weight is not None and weight._key.dtype.is_complex and not dtype.is_complex:
+            raise RuntimeError(
+                f"result type {scalar_type(weight.dtype)} can't be cast to the desired output type "
+                f"{scalar_type(dtype)}: weights of losses are real"
+            )
     return tuple([weight if weight is None else cast(weight, dtype) for weight in weights])
 
 
