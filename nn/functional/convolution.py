@@ -32,6 +32,10 @@ Ints = int | Sequence[int]
 
 def _check_weight(input: Any, weight: Any, bias: Any, groups: int, count: int, name: str) -> None:
     tensor(weight, name, "weight")
+    if len(weight._shape) < 3:
+        raise RuntimeError(
+            f"{name}(): weight should have at least three dimensions, got shape {list(weight.shape)}"
+        )
     if len(weight._shape) != count + 2:
         raise RuntimeError(
             f"{name}(): weight must have {count + 2} dimensions, got shape {list(weight.shape)}"

@@ -8,6 +8,7 @@ from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import FLOATING, INTEGER, int64, scalar_type
 from tensorplug.core.dispatch.op_registry import Delegated, composite
+from tensorplug.core.errors import warn
 from tensorplug.core.ops import aminmax, arange, full, searchsorted, where, zeros
 from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.predicates import all_samples
@@ -33,6 +34,19 @@ def _canonical_bag(
     padding_idx: int | None = None,
 ) -> Any:
     tensor(input, "embedding_bag")
+    tensor(weight, "embedding_bag", "weight")
+    if weight._key.dtype is int64 and input._key.dtype.category == FLOATING:
+        warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, "
+            "...)` is deprecated, and should now be `embedding_bag(input, weight, ...)`.",
+            UserWarning,
+        )
+        return Delegated(
+            embedding_bag(
+                weight, input, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse,
+                per_sample_weights, include_last_offset, padding_idx,
+            )
+        )  # fmt: skip
     _check(input, weight, offsets, mode, scale_grad_by_freq, per_sample_weights, sparse)
     padding = None if padding_idx is None else _padding_row(padding_idx, weight._shape[0])
     if max_norm is not None:

@@ -84,6 +84,10 @@ CALLS = {
             "narrow_copy": lambda L: L.narrow_copy(L.ones(3), 0, 0, 1, out=L.ones(2)),
         }.items()
     },
+    "embedding_bag of weight, input": (
+        lambda L: L.nn.functional.embedding_bag(L.ones(3, 2), L.tensor([0, 1]), L.tensor([0])),
+        "Argument order of nn.functional.embedding_bag was changed",
+    ),
     "stft": (lambda L: L.stft(L.ones(16), 8, return_complex=True), "A window was not provided"),
     "stft with a window": (
         lambda L: L.stft(L.ones(16), 8, window=L.ones(8), return_complex=True), None
