@@ -22,6 +22,10 @@ CALLS = {
         a(2, 3), b(2, 3)
     ),
     "l1_loss": lambda t, a, b: t.nn.functional.l1_loss(a(4), b(4)),
+    "solve_triangular": lambda t, a, b: t.linalg.solve_triangular(a(3, 3), b(3, 2), upper=True),
+    "solve_triangular(left=False)": lambda t, a, b: t.linalg.solve_triangular(
+        a(3, 3), b(2, 3), upper=False, left=False
+    ),
     "cov(aweights)": lambda t, a, b: t.cov(a(3, 4), aweights=b(4)),
     "index_fill": lambda t, a, b: a(4).index_fill(0, t.tensor([1]), b(4)[0]),
     "index_fill_": lambda t, a, b: a(4).index_fill_(0, t.tensor([1]), b(4)[0]),
@@ -111,3 +115,20 @@ def test_masks_of_attention(dtype, mask):
         tolerance = {"float16": 5e-3, "bfloat16": 4e-2}.get(dtype, 1e-5)
         for one, other in zip(ours[1:], theirs[1:], strict=True):
             np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("dtype", ["int64", "float32", "float64"])
+def test_the_right_hand_side_is_converted_to_the_dtype_of_the_triangle(left, dtype):
+    A = tp.tensor([[2.0, 1.0], [0.0, 4.0]], dtype=tp.float64, requires_grad=True)
+    B = tp.tensor([[2, 4], [8, 12]], dtype=getattr(tp, dtype))
+    if dtype != "int64":
+        B.requires_grad_()
+    X = tp.linalg.solve_triangular(A, B, upper=True, left=left)
+    wanted = np.linalg.solve(A.detach().numpy(), B.detach().double().numpy())
+    if not left:
+        wanted = np.linalg.solve(A.detach().numpy().T, B.detach().double().numpy().T).T
+    np.testing.assert_allclose(X.detach().numpy(), wanted)
+    X.sum().backward()
+    assert A.grad.dtype is tp.float64
+    assert dtype == "int64" or B.grad.dtype is B.dtype
