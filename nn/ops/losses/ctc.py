@@ -201,9 +201,10 @@ def _padded_labels(targets: Any, lengths: tuple[int, ...], blank: int, device: A
                 f"{list(targets.shape)}"
             )
         return targets[:, :longest].to(device)
-    if targets.shape[0] < sum(lengths):
+    if targets.shape[0] != sum(lengths):
         raise RuntimeError(
-            f"Expected {sum(lengths)} targets, the sum of their lengths, but got {targets.shape[0]}"
+            f"Expected tensor to have size {sum(lengths)} at dimension 0, but got size "
+            f"{targets.shape[0]} for argument #2 'targets': the sum of their lengths"
         )
     rows, start = [], 0
     for length in lengths:
