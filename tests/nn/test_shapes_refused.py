@@ -90,7 +90,10 @@ def test_states_of_cells(size):
     for hidden in STATES:
         same(gru, hidden)
         for name in ("RNNCell", "GRUCell", "LSTMCell"):
-            same(modules, name, hidden)
+            if len(size) < len(hidden):  # torch computes with what lies behind the state in memory
+                assert outcome(tp, modules, name, hidden) is RuntimeError
+            else:
+                same(modules, name, hidden)
     for hidden, cell in itertools.product(STATES, STATES):
         same(lstm, hidden, cell)
 
