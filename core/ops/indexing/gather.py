@@ -219,6 +219,10 @@ def gather_backward(g: Tensor, shape: Shape, dim: int, index: Tensor) -> Tensor:
     return scatter_add(zeros_like_gradient(g, shape), dim, index, g)
 
 
+#: By reduction, the kind of numbers for which there is none.
+_WITHOUT = {"amax": COMPLEX, "amin": COMPLEX, "mean": BOOL}
+
+
 @primitive("input, dim, index, src, reduce, include_self", inplace=True)
 def scatter_reduce(
     input: Tensor,
@@ -254,12 +258,10 @@ def scatter_reduce(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
     source = _source(input, dim, index, src, "scatter_reduce")
-    category = input._key.dtype.category
-    if (reduce[0] == "a" and category == COMPLEX) or (reduce == "mean" and category == BOOL):
-        without = "order" if category == COMPLEX else "mean"
+    if input._key.dtype.category == _WITHOUT.get(reduce):
         raise NotImplementedError(
-            f'scatter_reduce(): "{reduce}" not implemented for {scalar_type(input.dtype)!r}, which has no '
-            f"{without}"
+            f'scatter_reduce(): "{reduce}" not implemented for {scalar_type(input.dtype)!r}: complex '
+            "numbers have no order, and bools no mean"
         )
     return Spec((input, dim, index, source, reduce, bool(include_self)), input._shape, input.dtype)
 

@@ -30,7 +30,7 @@ def fit(input: Any, *numbers: Any) -> bool:
     return all([number.dtype is dtype for number in numbers])
 
 
-def check_real(name: str, input: Any) -> None:
+def check_floating(name: str, input: Any) -> None:
     """Raise NotImplementedError for complex numbers, and for integers, whose quotients would be cut off."""
     category = input._key.dtype.category
     if category != FLOATING and input.numel():
@@ -47,7 +47,7 @@ def check_parameters(name: str, input: Any, *parameters: Any) -> None:
     Complex numbers are refused, as in torch: of their squares no variance is made.
     """
     key = input._key
-    check_real(name, input)
+    check_floating(name, input)
     for parameter in parameters:
         if parameter is not None and parameter._key is not key:
             given = [value for value in parameters if value is not None]
