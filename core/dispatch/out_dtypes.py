@@ -20,6 +20,15 @@ def computes_in_out(function: Any) -> None:
     OF_TARGET.add(function.op)
 
 
+#: Ops that give ``out=`` of another shape new memory without a word, as torch's factories do.
+SILENT: set[Op] = set()
+
+
+def resizes_silently(*functions: Any) -> None:
+    """Have ops say nothing of an ``out=`` tensor that they give another shape."""
+    SILENT.update([function.op for function in functions])
+
+
 #: Ops whose ``out=`` is of the result's dtype, or of these, as in torch: it is not converted.
 EXACT: dict[Op, tuple[DType, ...]] = {}
 

@@ -18,6 +18,7 @@ from .out_dtypes import (
     EXACT_CALLS,
     NAMED,
     OF_TARGET,
+    SILENT,
     check_out,
     check_own_dtype,
     fits_number,
@@ -148,7 +149,8 @@ def _of_target(
 
 def resize_out(op: Op, target: Any, shape: Shape) -> None:
     """Give an ``out=`` tensor of another shape new memory, as torch does."""
-    warn_of_resize(op.name, target, shape, 6)
+    if op not in SILENT:
+        warn_of_resize(op.name, target, shape, 6)
     key = target._key
     target._array = key.runtime.empty(shape, key.dtype, key.device.index or 0)
     target._shape = shape

@@ -78,7 +78,8 @@ def widened(function: Any, *args: Any, **kwargs: Any) -> Any:
     dtype = next(filter(None, map(_floating_dtype, values)), None)
     if dtype is None or not dtype.is_half:
         return function(*args, **kwargs)
-    if not result_dtype(filter(_floating_dtype, values)).is_half:
+    found = result_dtype(filter(_is_inexact, values))
+    if found.category != FLOATING or not found.is_half:
         return function(*args, **kwargs)  # beside wider operands the function's ops promote
     more = {name: _widened(value) for name, value in kwargs.items()}
     result = function(*[_widened(value) for value in args], **more)
@@ -101,6 +102,10 @@ def in_float32(function: Callable[P, R]) -> Callable[P, R]:
 def _floating_dtype(value: Any) -> DType | None:
     dtype: DType | None = value._key.dtype if isinstance(value, TensorBase) else None
     return dtype if dtype is not None and dtype.category == FLOATING else None
+
+
+def _is_inexact(value: Any) -> bool:
+    return isinstance(value, TensorBase) and value._key.dtype.category >= FLOATING
 
 
 def _widened(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..device.device import Device
-from ..device.dtypes import DType, bool_, int64
+from ..device.dtypes import DType, bool_, int32, int64, scalar_type
 from ..dispatch import op_registry
 from ..dispatch.op_registry import composite
 from ..dispatch.out_dtypes import exact_out
@@ -86,6 +86,11 @@ def _triangle_indices(
     if row < 0 or col < 0:
         raise RuntimeError(f"row and col must be non-negative, got {row} and {col}")
     chosen, where = options(dtype, device, int64)
+    if chosen is not int64 and chosen is not int32:
+        name = f"{function.__name__}_indices"
+        raise NotImplementedError(
+            f'{name}(): "{name}" not implemented for {scalar_type(chosen)!r}; positions are int64 or int32'
+        )
     if row * col <= _FEW:  # a table, which calls that are replayed copy
         below = function is tril
         places = [

@@ -41,6 +41,7 @@ MATMUL = handle("matmul")
 MUL = handle("mul")
 NE = handle("ne")
 NEG = handle("neg")
+POSITIVE = handle("positive")
 OR = handle("bitwise_or")
 PERMUTE = handle("permute")
 POW = handle("pow")
@@ -126,8 +127,8 @@ class Operators(TensorBase):
     def __invert__(self) -> Tensor:
         return unary(self, INVERT)
 
-    def __pos__(self) -> Self:
-        return self
+    def __pos__(self) -> Tensor:
+        return POSITIVE.call(self)
 
     def __pow__(self, other: Any) -> Tensor:
         return _unless_array(POW, self, other)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.device.dtypes import BOOL
 from tensorplug.core.dispatch.op_registry import Delegated, composite, defined_by
 from tensorplug.core.tensor.shapes import Shape
 
@@ -31,6 +32,10 @@ Ints = int | Sequence[int]
 
 def _check_weight(input: Any, weight: Any, bias: Any, groups: int, count: int, name: str) -> None:
     tensor(weight, name, "weight")
+    if len(weight._shape) < 3:
+        raise RuntimeError(
+            f"{name}(): weight should have at least three dimensions, got shape {list(weight.shape)}"
+        )
     if len(weight._shape) != count + 2:
         raise RuntimeError(
             f"{name}(): weight must have {count + 2} dimensions, got shape {list(weight.shape)}"
@@ -45,6 +50,10 @@ def _check_weight(input: Any, weight: Any, bias: Any, groups: int, count: int, n
     if bias is not None and bias._key is not key and bias.dtype is not input.dtype:
         raise RuntimeError(
             f"{name}(): Input type ({input.dtype}) and bias type ({bias.dtype}) should be the same"
+        )
+    if key.dtype.category == BOOL and 0 not in input._shape:
+        raise NotImplementedError(
+            f"{name}(): \"{name}\" not implemented for 'Bool'; convert input and weight to an integer dtype"
         )
 
 

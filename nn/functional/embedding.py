@@ -6,8 +6,9 @@ from typing import Any
 
 from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import INTEGER, int64
+from tensorplug.core.device.dtypes import FLOATING, INTEGER, int64, scalar_type
 from tensorplug.core.dispatch.op_registry import Delegated, composite
+from tensorplug.core.errors import warn
 from tensorplug.core.ops import aminmax, arange, full, searchsorted, where, zeros
 from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.predicates import all_samples
@@ -33,6 +34,19 @@ def _canonical_bag(
     padding_idx: int | None = None,
 ) -> Any:
     tensor(input, "embedding_bag")
+    tensor(weight, "embedding_bag", "weight")
+    if weight._key.dtype is int64 and input._key.dtype.category == FLOATING:
+        warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, "
+            "...)` is deprecated, and should now be `embedding_bag(input, weight, ...)`.",
+            UserWarning,
+        )
+        return Delegated(
+            embedding_bag(
+                weight, input, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse,
+                per_sample_weights, include_last_offset, padding_idx,
+            )
+        )  # fmt: skip
     _check(input, weight, offsets, mode, scale_grad_by_freq, per_sample_weights, sparse)
     padding = None if padding_idx is None else _padding_row(padding_idx, weight._shape[0])
     if max_norm is not None:
@@ -301,6 +315,12 @@ def _check(
         raise RuntimeError(f"embedding_bag(): expected integers as input, got {input.dtype}")
     if weight.ndim != 2:
         raise RuntimeError(f"embedding_bag(): 'weight' must be 2-D, got {list(weight.shape)}")
+    if weight.dtype.category != FLOATING:
+        raise RuntimeError(
+            "embedding_bag(): Expected tensor for argument #1 'weight' to have one of the following scalar "
+            f"types: Half, BFloat16, Float, Double; but got {scalar_type(weight.dtype)}: its rows are "
+            "averaged"
+        )
     if input.ndim == 2 and offsets is not None:
         raise ValueError(
             "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "

@@ -11,7 +11,7 @@ from tensorplug.core.ops import empty, zeros
 
 from .. import functional as F, init
 from ..module import Module
-from ..ops.rnn import gru_step, lstm_step, relu_step, tanh_step
+from ..ops.rnn import check_states, gru_step, lstm_step, relu_step, tanh_step
 from ..parameter import Parameter
 from .rnn import State
 
@@ -76,12 +76,8 @@ class RNNCellBase(Module):
                         f"{name}: Expected {which} to be 1D or 2D, got {state.ndim}D instead"
                     )
             states = tuple([s if batched else s.unsqueeze(0) for s in states])
+            check_states(name, x, *states)
             for number, state in enumerate(states):
-                if state.shape[0] != x.shape[0]:
-                    raise RuntimeError(
-                        f"Input batch size {x.shape[0]} doesn't match hidden{number} batch size "
-                        f"{state.shape[0]}"
-                    )
                 if state.shape[1] != self.hidden_size:
                     raise RuntimeError(
                         f"hidden{number} has inconsistent hidden_size: got {state.shape[1]}, expected "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
 from tensorplug.autograd.vmap.vmap_rules import VmapInfo, vmap_rule
-from tensorplug.core.device.dtypes import scalar_type
+from tensorplug.core.device.dtypes import BOOL, scalar_type
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.dispatch.out_dtypes import exact_out
 from tensorplug.core.ops.rules import check_tensor, in_float32
@@ -48,6 +48,10 @@ def _canonical_linear(input: Any, weight: Any, bias: Any = None) -> Any:
         raise RuntimeError(
             "linear(): self and mat2 must have the same dtype, but got "
             f"{scalar_type(bias.dtype)} and {scalar_type(input.dtype)}: bias and input"
+        )
+    if input._key.dtype.category == BOOL and 0 not in shape and 0 not in other:
+        raise NotImplementedError(
+            "linear(): \"addmm\" not implemented for 'Bool'; convert input and weight to an integer dtype"
         )
     return input, weight, bias
 

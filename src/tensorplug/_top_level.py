@@ -15,6 +15,7 @@ from tensorplug.core.device.device import Device
 from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.tensor.shapes import existing_dim
 from tensorplug.nn import functional as F
+from tensorplug.nn.ops.rnn import check_states
 
 from ._devices import DeviceModule
 
@@ -216,6 +217,7 @@ def lstm_cell(
 ) -> tuple[Tensor, Tensor]:
     """Return hidden and cell state after one step; as :class:`~tensorplug.nn.LSTMCell`."""
     hidden, cell = hx
+    check_states("lstm_cell()", input, hidden, cell)
     gates = F.linear(input, w_ih, b_ih) + F.linear(hidden, w_hh, b_hh)
     i, f, g, o = gates.chunk(4, -1)
     cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
@@ -231,6 +233,7 @@ def gru_cell(
     b_hh: Tensor | None = None,
 ) -> Tensor:
     """Return the hidden state after one step; as :class:`~tensorplug.nn.GRUCell`."""
+    check_states("gru_cell()", input, hx)
     r_in, z_in, n_in = F.linear(input, w_ih, b_ih).chunk(3, -1)
     r_hidden, z_hidden, n_hidden = F.linear(hx, w_hh, b_hh).chunk(3, -1)
     update = (z_in + z_hidden).sigmoid()

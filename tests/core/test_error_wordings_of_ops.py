@@ -121,6 +121,19 @@ ROWS = [
     ("torch.frexp() expects mantissa to have dtype float but got double",
      lambda t: t.frexp(t.ones(2), out=(double(t, 2), t.ones(2, dtype=t.int32)))),
     ("torch.frexp() expects exponent to have", lambda t: t.frexp(t.ones(2), out=(t.ones(2), t.ones(2)))),
+    *[
+        ("weight should have at least three dimensions",
+         lambda t, n=n: getattr(t.nn.functional, f"conv{n}d")(t.ones(1, 1, *[4] * n), t.ones(1, 2)))
+        for n in (1, 2, 3)
+    ],
+    *[
+        ("'output_size' should contain one int (got 0)",
+         lambda t, kind=kind: getattr(t.nn.functional, f"adaptive_{kind}_pool1d")(t.ones(1, 2, 3), ()))
+        for kind in ("avg", "max")
+    ],
+    ("Tau must be positive, got: -1 instead.", lambda t: t.signal.windows.exponential(3, tau=-1)),
+    ("Standard deviation must be positive, got: -1 instead.", lambda t: t.signal.windows.gaussian(3, std=-1)),
+    ("beta must be non-negative, got: -1 instead.", lambda t: t.signal.windows.kaiser(3, beta=-1)),
     ("In-place abs is not supported for complex tensors.", lambda t: (t.ones(2) * 1j).abs_()),
     ("polygamma(n, x) does not support negative n.", lambda t: t.polygamma(-1, t.ones(2))),
     ("Boolean alpha only supported for Boolean results.", lambda t: t.add(t.ones(2), t.ones(2), alpha=True)),

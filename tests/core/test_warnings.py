@@ -64,6 +64,43 @@ CALLS = {
     "out= of another shape": (
         lambda L: L.add(L.ones(3), 1, out=L.ones(2)), "An output with one or more elements was resized"
     ),
+    **{
+        f"out= of {name}": (call, None)
+        for name, call in {
+            "zeros": lambda L: L.zeros(3, out=L.ones(2)),
+            "ones": lambda L: L.ones(3, out=L.ones(2)),
+            "empty": lambda L: L.empty(3, out=L.ones(2)),
+            "full": lambda L: L.full((3,), 1.0, out=L.ones(2)),
+            "eye": lambda L: L.eye(3, out=L.ones(2)),
+            "linspace": lambda L: L.linspace(0, 1, 3, out=L.ones(2)),
+            "logspace": lambda L: L.logspace(0, 1, 3, out=L.ones(2)),
+            "rand": lambda L: L.rand(3, out=L.ones(2)),
+            "randn": lambda L: L.randn(3, out=L.ones(2)),
+            "randint": lambda L: L.randint(0, 3, (3,), out=L.ones(2)),
+            "randperm": lambda L: L.randperm(3, out=L.ones(2, dtype=L.int64)),
+            "normal": lambda L: L.normal(0.0, 1.0, (3,), out=L.ones(2)),
+            "bernoulli": lambda L: L.bernoulli(L.ones(3), out=L.ones(2)),
+            "multinomial": lambda L: L.multinomial(L.ones(3), 1, out=L.ones(2, dtype=L.int64)),
+            "narrow_copy": lambda L: L.narrow_copy(L.ones(3), 0, 0, 1, out=L.ones(2)),
+        }.items()
+    },
+    "embedding_bag of weight, input": (
+        lambda L: L.nn.functional.embedding_bag(L.ones(3, 2), L.tensor([0, 1]), L.tensor([0])),
+        "Argument order of nn.functional.embedding_bag was changed",
+    ),
+    "stft": (lambda L: L.stft(L.ones(16), 8, return_complex=True), "A window was not provided"),
+    "stft with a window": (
+        lambda L: L.stft(L.ones(16), 8, window=L.ones(8), return_complex=True), None
+    ),
+    "istft": (
+        lambda L: L.istft(L.ones(5, 3, dtype=L.complex64), 8), "A window was not provided"
+    ),
+    "istft with a window": (
+        lambda L: L.istft(L.ones(5, 3, dtype=L.complex64), 8, window=L.ones(8)), None
+    ),
+    "out= of arange": (
+        lambda L: L.arange(3, out=L.ones(2)), "An output with|The number of elements in the out tensor"
+    ),
     "out= without elements": (lambda L: L.add(L.ones(3), 1, out=L.empty(0)), None),
     "from_numpy": (lambda L: L.from_numpy(read_only()), "The given NumPy array is not writable, and"),
     "asarray": (lambda L: L.asarray(read_only()), "The given NumPy array is not writable, and"),

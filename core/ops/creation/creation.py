@@ -20,6 +20,7 @@ from ...device.dtypes import (
 from ...device.scalars import fitting, loosely
 from ...dispatch.keys import DispatchKey, default_device, dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.out_dtypes import resizes_silently
 from ...dispatch.state import dispatch_state
 from ...errors import type_name
 from ...tensor.base import new_tensor as wrap_array
@@ -312,3 +313,6 @@ def in_strides(
     if stride is None or "views" not in key.runtime.capabilities:
         return make(shape)
     return laid_out(make((math.prod(shape),)), shape, stride)
+
+
+resizes_silently(zeros, ones, empty, full)

@@ -22,6 +22,7 @@ from ...device.dtypes import (
 from ...device.scalars import fitting
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Spec, composite, primitive
+from ...dispatch.out_dtypes import resizes_silently
 from ...errors import type_name, warn
 from ...tensor.base import TensorBase
 from ...tensor.shapes import is_truth
@@ -416,3 +417,4 @@ def eye_new(rows: int, columns: int, dtype: DType, device: Device) -> Tensor:
 
 for _name in ("arange", "linspace", "logspace", "range"):
     op_registry.handle(_name).fills = True
+resizes_silently(linspace, logspace, eye)

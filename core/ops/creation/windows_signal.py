@@ -146,7 +146,7 @@ def windows_exponential(
     Size([3])
     """
     if tau <= 0:
-        raise ValueError(f"Tau must be positive, got: {tau} instead.")
+        raise ValueError(f"Tau must be positive, got: {tau:g} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
 
@@ -189,7 +189,7 @@ def windows_gaussian(
     Size([3])
     """
     if std <= 0:
-        raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
+        raise ValueError(f"Standard deviation must be positive, got: {std:g} instead.")
 
     def shape(indices: Any, count: int) -> Any:
         return (((indices - (count - 1) / 2) / std).square() * -0.5).exp()
@@ -337,7 +337,7 @@ def windows_kaiser(
     Size([3])
     """
     if beta < 0:
-        raise ValueError(f"beta must be non-negative, got: {beta} instead.")
+        raise ValueError(f"beta must be non-negative, got: {beta:g} instead.")
     return _signal("kaiser", kaiser(beta), M, sym, dtype, layout, device, requires_grad)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import COMPLEX, FLOATING, int64
 from ...dispatch import op_registry
 from ...dispatch.op_registry import composite
+from ...errors import warn
 from ..rules import check_tensor
 from .fourier import fft_fft, fft_ifft, fft_irfft, fft_rfft
 
@@ -55,6 +56,15 @@ def _padded(input: Any, count: int, mode: str) -> Any:
             f"stft(): pad_mode must be 'constant', 'reflect', 'replicate' or 'circular', got {mode!r}"
         )
     return _CAT.call([before, input, behind], -1)
+
+
+def _warn_without_window(advice: str) -> None:
+    """Warn where a signal is cut into frames as it is: torch's words, by which people filter it."""
+    warn(
+        f"A window was not provided. A rectangular window will be applied, {advice}. To suppress this "
+        "warning, pass window=tp.ones(win_length)",
+        UserWarning,
+    )
 
 
 def _lengths(name: str, n_fft: int, hop: int | None, win: int | None) -> tuple[int, int]:
@@ -158,6 +168,10 @@ def stft(
         return_complex = True
     if center and align_to_window is not None:
         raise RuntimeError("stft(): align_to_window should only be set when center=False")
+    if window is None:
+        _warn_without_window(
+            "which is known to cause spectral leakage; tp.hann_window(win_length) is the usual one"
+        )
     hop, size = _lengths("stft", n_fft, hop_length, win_length)
     signal: Any = input if len(input._shape) == 2 else input.reshape(1, input._shape[0])
     if center:
@@ -230,6 +244,8 @@ def istft(
         raise RuntimeError(
             f"istft(): expected a nonempty tensor of 2 or 3 dimensions, got {list(input._shape)}"
         )
+    if window is None:
+        _warn_without_window("which inverts stft() only where that had none either")
     hop, size = _lengths("istft", n_fft, hop_length, win_length)
     if len(spectrum._shape) == 2:
         spectrum = spectrum.reshape(1, *spectrum._shape)

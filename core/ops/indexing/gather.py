@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import Number, int32, int64
+from ...device.dtypes import BOOL, COMPLEX, Number, int32, int64, scalar_type
 from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_dtypes import exact_out
@@ -219,6 +219,10 @@ def gather_backward(g: Tensor, shape: Shape, dim: int, index: Tensor) -> Tensor:
     return scatter_add(zeros_like_gradient(g, shape), dim, index, g)
 
 
+#: By reduction, the kind of numbers for which there is none.
+_WITHOUT = {"amax": COMPLEX, "amin": COMPLEX, "mean": BOOL}
+
+
 @primitive("input, dim, index, src, reduce, include_self", inplace=True)
 def scatter_reduce(
     input: Tensor,
@@ -254,6 +258,11 @@ def scatter_reduce(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )
     source = _source(input, dim, index, src, "scatter_reduce")
+    if input._key.dtype.category == _WITHOUT.get(reduce):
+        raise NotImplementedError(
+            f'scatter_reduce(): "{reduce}" not implemented for {scalar_type(input.dtype)!r}: complex '
+            "numbers have no order, and bools no mean"
+        )
     return Spec((input, dim, index, source, reduce, bool(include_self)), input._shape, input.dtype)
 
 

@@ -245,17 +245,19 @@ def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
 def _filled(input: Any, dim: int, index: Any, value: Any) -> tuple[list[Any], Any]:
     dim, vector = _at_dim(input, dim, index, "index_fill")
     indices = [*[None] * dim, vector]
-    if isinstance(value, TensorBase):
-        if value._shape:
-            raise RuntimeError(
-                "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                f"{len(value._shape)} dimension(s)."
-            )
-        return indices, cast(value, input._key.dtype)
-    if isinstance(value, complex) and not input._key.dtype.is_complex:
+    given = isinstance(value, TensorBase)
+    if given and value._shape:
+        raise RuntimeError(
+            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{len(value._shape)} dimension(s)."
+        )
+    is_complex = value._key.dtype.is_complex if given else isinstance(value, complex)
+    if is_complex and not input._key.dtype.is_complex:
         raise RuntimeError(
             "index_fill_(): Converting complex Scalar to non-complex type is not supported"
         )
+    if given:
+        return indices, cast(value, input._key.dtype)
     return indices, number_tensor(value, input)
 
 

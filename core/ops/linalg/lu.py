@@ -169,7 +169,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> results.linalg_lu:
 def _canonical_unpack(
     LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> tuple[Any, ...]:
-    check_matrix("lu_unpack", LU_data, "LU_data")
+    check_matrix("lu_unpack", LU_data, "LU_data", integers=True)
     check_tensor(LU_pivots, "lu_unpack", "LU_pivots")
     if unpack_pivots:
         if LU_pivots._key.dtype is not int32:

@@ -32,6 +32,7 @@ def check_matrix(
     *,
     square: bool = False,
     half: bool = False,
+    integers: bool = False,
     said: str = "The input tensor {} must have at least 2 dimensions",
 ) -> None:
     """Raise unless `A` is a batch of (square) matrices of a dtype that linear algebra takes.
@@ -41,8 +42,8 @@ def check_matrix(
     TypeError
         If it is no tensor.
     RuntimeError
-        If a dimension is missing, the matrices are not square, or the dtype is an integer or,
-        unless `half` allows it, a half-precision one.
+        If a dimension is missing, the matrices are not square, or, unless `integers` allows them
+        all, the dtype is an integer or, unless `half` allows it, a half-precision one.
     """
     check_tensor(A, name, argument)
     shape = A._shape
@@ -55,7 +56,8 @@ def check_matrix(
             f"{name}: {argument} must be batches of square matrices, but they are {shape[-2]} by "
             f"{shape[-1]} matrices"
         )
-    check_floating(name, A, half=half)
+    if not integers:
+        check_floating(name, A, half=half)
 
 
 def check_floating(name: str, A: Any, *, half: bool = False) -> None:

@@ -9,6 +9,7 @@ from ...dispatch.op_registry import Delegated, Spec, composite, primitive
 from ...dispatch.out_dtypes import exact_out, names_results
 from ...tensor.predicates import all_samples
 from ..matmul.products import matmul
+from ..rules import cast
 from . import results
 from .lu import permutation_matrix
 from .rules import (
@@ -44,7 +45,7 @@ def linalg_solve_triangular(
     A : Tensor
         ``(*, n, n)``.
     B : Tensor
-        ``(*, n, k)``, or ``(*, k, n)`` with ``left=False``.
+        ``(*, n, k)``, or ``(*, k, n)`` with ``left=False``; it is converted to A's dtype.
     upper : bool
         Whether A is upper triangular.
     left : bool
@@ -62,7 +63,10 @@ def linalg_solve_triangular(
     """
     name = "linalg.solve_triangular"
     check_matrix(name, A, square=True)
-    check_matrix(name, B, "B")
+    check_matrix(name, B, "B", integers=True)
+    if B._key.dtype.category <= A._key.dtype.category and B._key.dtype is not A._key.dtype:
+        B = cast(B, A._key.dtype)  # as torch writes it into memory of A's dtype
+        return Delegated(solve_triangular_side(A, B, upper, left, unitriangular))
     check_same_dtype(name, A, B)
     check_factor_inputs(name, A, B, left)
     if not left:

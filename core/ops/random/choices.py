@@ -11,7 +11,7 @@ from ...device.dtypes import FLOATING, DType, float32, float64, int64
 from ...device.generator import Generator
 from ...dispatch.op import Op
 from ...dispatch.op_registry import composite
-from ...dispatch.out_dtypes import exact_out
+from ...dispatch.out_dtypes import exact_out, resizes_silently
 from ...dispatch.state import dispatch_state
 from ...errors import type_name
 from ...tensor.shapes import Shape, is_truth
@@ -186,3 +186,4 @@ def _check_weights(weights: Any, count: Any, replacement: bool) -> None:
 
 
 exact_out(multinomial)
+resizes_silently(multinomial)

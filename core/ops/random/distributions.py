@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import ALL_DTYPES, BOOL, COMPLEX, FLOATING, float32
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.op_registry import composite
-from ...dispatch.out_dtypes import exact_out
+from ...dispatch.out_dtypes import exact_out, resizes_silently
 from ...dispatch.state import dispatch_state
 from ..comparison import is_within
 from ..copying import in_place_of
@@ -87,3 +87,4 @@ def bernoulli(
 
 
 exact_out(bernoulli, others=tuple(dtype for dtype in ALL_DTYPES if not dtype.is_complex))
+resizes_silently(bernoulli)

@@ -12,6 +12,7 @@ from ...device.generator import Generator, chosen_generator
 from ...dispatch.keys import dispatch_key
 from ...dispatch.op import Op
 from ...dispatch.op_registry import composite
+from ...dispatch.out_dtypes import resizes_silently
 from ...tensor.shapes import Shape
 from ..creation.creation import made, options
 from .numbers import by_kernel, counted
@@ -102,3 +103,6 @@ def _order(words: Callable[[Shape], Any], shape: Shape) -> Tensor:
     upper = words(shape) & 0x7FFFFFFF
     order: Tensor = (upper * (1 << 32) + words(shape)).argsort(stable=True)
     return order
+
+
+resizes_silently(randperm)

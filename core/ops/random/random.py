@@ -22,7 +22,7 @@ from ...device.dtypes import (
 from ...device.generator import Generator, chosen_generator
 from ...dispatch.keys import DispatchKey, dispatch_key
 from ...dispatch.op_registry import composite, handle
-from ...dispatch.out_dtypes import cast_error
+from ...dispatch.out_dtypes import cast_error, resizes_silently
 from ...errors import type_name, warn
 from ...tensor.base import TensorBase
 from ...tensor.shapes import Shape, as_shape, broadcast_shapes, check_sizes
@@ -316,9 +316,11 @@ def normal(
 def check_deviation(std: Any, name: str) -> None:
     """Raise RuntimeError if a standard deviation is negative."""
     if isinstance(std, TensorBase):
+        if std._key.dtype.category == COMPLEX:
+            raise RuntimeError(f"{name}(): normal expects standard deviation to be non-complex")
         if std._key.device.type != "cpu" or not math.prod(std._shape):
             return  # elsewhere the question would wait for the device
-        if std._key.dtype.category == COMPLEX or is_within(std, 0.0, math.inf):  # type: ignore[arg-type]
+        if is_within(std, 0.0, math.inf):  # type: ignore[arg-type]
             return
     elif std >= 0:
         return
@@ -328,3 +330,6 @@ def check_deviation(std: Any, name: str) -> None:
 
 
 cast_error(normal, error=NotImplementedError)
+
+
+resizes_silently(rand, randn, randint, normal)

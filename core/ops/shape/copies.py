@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-def _written(name: str, result: Any, out: Any, exact: bool = True) -> Any:
+def _written(name: str, result: Any, out: Any, exact: bool = True, *, silent: bool = False) -> Any:
     """Return copies of what a view op returned, written to `out` where that is given."""
     several = isinstance(result, tuple)
     parts = result if several else (result,)
@@ -62,7 +62,8 @@ def _written(name: str, result: Any, out: Any, exact: bool = True) -> Any:
                 f"{target.dtype.name} instead"
             )
     for part, target in zip(parts, targets, strict=True):
-        warn_of_resize(name, target, part._shape)
+        if not silent:
+            warn_of_resize(name, target, part._shape)
         target.resize_(part.shape).copy_(part)
     return None if several else out
 
@@ -118,7 +119,7 @@ def narrow_copy(
     input: Tensor, dim: int, start: int, length: int, *, out: Tensor | None = None
 ) -> Tensor:
     """Return a copy of `length` positions of `input` along a dimension, from `start` on."""
-    return _written("narrow_copy", narrow(input, dim, start, length), out)
+    return _written("narrow_copy", narrow(input, dim, start, length), out, silent=True)
 
 
 @op_registry.defined_by(view)

@@ -15,6 +15,7 @@ from ...device.dtypes import (
     bfloat16,
     float16,
     float32,
+    result_dtype,
     scalar_type,
 )
 from ...dispatch.op_registry import composite
@@ -259,7 +260,6 @@ def cov(
     if input.dtype.category == BOOL:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     rows = input if len(input._shape) == 2 else input.reshape(1, -1)
-    rows = cast(rows, to_floating(rows.dtype))
     count = rows._shape[1]
     weights: Any = None
     if fweights is not None:
@@ -268,6 +268,9 @@ def cov(
     if aweights is not None:
         _check_weights(aweights, "aweights", count, FLOATING, "floating point")
         weights = aweights if weights is None else weights * aweights
+    rows = cast(
+        rows, to_floating(rows.dtype if aweights is None else result_dtype([rows, aweights]))
+    )
     if weights is None:
         average = mean(rows, 1, True)
         divisor: Any = max(0, count - correction)

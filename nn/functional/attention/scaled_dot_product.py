@@ -9,6 +9,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import FLOATING, bfloat16, bool_, float16, float32
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import ones, where
+from tensorplug.core.tensor.shapes import broadcast_shapes
 
 from ...ops.attention import (
     scaled_dot_product_efficient_attention,
@@ -18,6 +19,19 @@ from .._common import tensor
 from ..dropout import dropout
 
 __all__ = ["scaled_dot_product_attention"]
+
+
+def _check_mask(query: Any, key: Any, mask: Any) -> None:
+    """Raise RuntimeError for a mask that does not broadcast to the scores of queries and keys."""
+    queries, keys, given = query._shape, key._shape, mask._shape
+    if given == (queries[-2], keys[-2]):
+        return
+    scores = (*broadcast_shapes(queries[:-2], keys[:-2]), queries[-2], keys[-2])
+    if len(given) > len(scores) or broadcast_shapes(given, scores) != scores:
+        raise RuntimeError(
+            f"scaled_dot_product_attention(): attn_mask of shape {list(given)} doesn't match the scores' "
+            f"shape {list(scores)}, to which it has to broadcast"
+        )
 
 
 def _canonical_attention(
@@ -50,7 +64,7 @@ def _canonical_attention(
         raise RuntimeError(
             "scaled_dot_product_attention(): Explicit attn_mask should not be set when is_causal=True"
         )
-    if attn_mask is not None and attn_mask.dtype not in (bool_, query.dtype):
+    if attn_mask is not None and attn_mask.dtype not in (bool_, float32, query.dtype):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
             f"attn_mask.dtype: {attn_mask.dtype} and query.dtype: {query.dtype} instead."
@@ -60,6 +74,8 @@ def _canonical_attention(
         return Delegated(
             scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
         )
+    if attn_mask is not None:
+        _check_mask(query, key, attn_mask)
     if dropout_p > 0.0:
         return Delegated(attend(query, key, value, attn_mask, dropout_p, is_causal, scale)[0])
     factor = 1 / math.sqrt(query._shape[-1] or 1) if scale is None else float(scale)

@@ -41,7 +41,10 @@ def _output_size(output_size: Any, size: Shape, name: str) -> Shape:
         tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * count
     )
     if len(wanted) != count:
-        raise RuntimeError(f"{name}(): output_size must be {count}, got {len(wanted)}")
+        ints = ("", "one int", "two ints", "three ints")[count]
+        raise RuntimeError(
+            f"{name}(): argument 'output_size' should contain {ints} (got {len(wanted)})"
+        )
     known = [s if w is None else w for w, s in zip(wanted, size, strict=True)]
     result = as_shape((tuple(known),), name)
     if min(result, default=0) < 0:

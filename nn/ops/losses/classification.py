@@ -80,6 +80,11 @@ def _checked(input: Any, target: Any, weight: Any, reduction: str, name: str) ->
 
 def _canonical_nll(input: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
     target = _checked(input, target, weight, reduction, "nll_loss")
+    if input._key.dtype.category < FLOATING:
+        raise NotImplementedError(
+            f'nll_loss(): "nll_loss" not implemented for {scalar_type(input.dtype)!r}: log probabilities '
+            "are floating-point numbers"
+        )
     if len(input._shape) > 1:
         return input, target, weight, ignore_index, reduction
     return Delegated(_of_one_sample(nll_loss, input, target, weight, ignore_index, reduction))
@@ -412,6 +417,12 @@ def _check_floating(name: str, input: Any, target: Any, dtype: Any = None) -> No
 
 def _weights(dtype: DType, *weights: Any) -> tuple[Any, ...]:
     """Return weights in the dtype of the losses, which they do not change."""
+    for weight in weights:
+        if weight is not None and weight._key.dtype.is_complex and not dtype.is_complex:
+            raise RuntimeError(
+                f"result type {scalar_type(weight.dtype)} can't be cast to the desired output type "
+                f"{scalar_type(dtype)}: weights of losses are real"
+            )
     return tuple([weight if weight is None else cast(weight, dtype) for weight in weights])
 
 

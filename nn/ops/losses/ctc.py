@@ -8,7 +8,15 @@ from typing import Any
 
 from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import INTEGER, bfloat16, float16, float32, int64
+from tensorplug.core.device.dtypes import (
+    FLOATING,
+    INTEGER,
+    bfloat16,
+    float16,
+    float32,
+    int64,
+    scalar_type,
+)
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.ops import arange, cat, full_like, stack, where
 from tensorplug.core.tensor.creation import tensor as make_tensor
@@ -33,6 +41,11 @@ def _canonical_ctc(
     zero_infinity: bool = False,
 ) -> Any:
     check_tensors("ctc_loss", log_probs=log_probs, targets=targets)
+    if log_probs._key.dtype.category != FLOATING:
+        raise NotImplementedError(
+            f'ctc_loss(): "ctc_loss" not implemented for {scalar_type(log_probs.dtype)!r}: log '
+            "probabilities are floating-point numbers"
+        )
     if log_probs.ndim == 2:
         losses = ctc_loss(
             log_probs.unsqueeze(1),
@@ -188,9 +201,10 @@ def _padded_labels(targets: Any, lengths: tuple[int, ...], blank: int, device: A
                 f"{list(targets.shape)}"
             )
         return targets[:, :longest].to(device)
-    if targets.shape[0] < sum(lengths):
+    if targets.shape[0] != sum(lengths):
         raise RuntimeError(
-            f"Expected {sum(lengths)} targets, the sum of their lengths, but got {targets.shape[0]}"
+            f"Expected tensor to have size {sum(lengths)} at dimension 0, but got size "
+            f"{targets.shape[0]} for argument #2 'targets': the sum of their lengths"
         )
     rows, start = [], 0
     for length in lengths:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorplug.autograd import derivative, no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import FLOATING, finfo
+from tensorplug.core.device.dtypes import FLOATING, finfo, scalar_type
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.errors import warn
 from tensorplug.core.ops import broadcast_tensors, full_like, where, xlogy
@@ -126,6 +126,11 @@ def _check_mse(input: Any, target: Any, reduction: str, weight: Any) -> Any:
         raise NotImplementedError(
             "mse_loss(): not implemented for complex numbers, whose squares may be negative; take "
             "mse_loss of the real and of the imaginary parts"
+        )
+    if input.dtype.category < FLOATING and target.dtype.category < FLOATING:
+        raise NotImplementedError(
+            f'mse_loss(): "mse" not implemented for {scalar_type(input.dtype)!r}: integers wrap around '
+            "when they are squared; convert the input with .float()"
         )
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tensorplug.core.device.dtypes import bfloat16, float16, float32, scalar_type
+from tensorplug.core.device.dtypes import FLOATING, bfloat16, float16, float32, scalar_type
 from tensorplug.core.ops import ones_like, zeros
 from tensorplug.core.tensor.shapes import Shape
 
@@ -30,12 +30,14 @@ def fit(input: Any, *numbers: Any) -> bool:
     return all([number.dtype is dtype for number in numbers])
 
 
-def check_real(name: str, input: Any) -> None:
-    """Raise NotImplementedError for complex numbers."""
-    if input._key.dtype.is_complex:
+def check_floating(name: str, input: Any) -> None:
+    """Raise NotImplementedError for complex numbers, and for integers, whose quotients would be cut off."""
+    category = input._key.dtype.category
+    if category != FLOATING and input.numel():
+        remedy = "normalize the real and the imaginary part"
         raise NotImplementedError(
-            f'{name}(): "{name}" not implemented for {scalar_type(input.dtype)!r}; normalize the real and '
-            "the imaginary part"
+            f'{name}(): "{name}" not implemented for {scalar_type(input.dtype)!r}; '
+            f"{remedy if category > FLOATING else 'convert the input with .float()'}"
         )
 
 
@@ -45,7 +47,7 @@ def check_parameters(name: str, input: Any, *parameters: Any) -> None:
     Complex numbers are refused, as in torch: of their squares no variance is made.
     """
     key = input._key
-    check_real(name, input)
+    check_floating(name, input)
     for parameter in parameters:
         if parameter is not None and parameter._key is not key:
             given = [value for value in parameters if value is not None]

@@ -14,7 +14,7 @@ from tensorplug.core.tensor.shapes import normalize_dim
 from ...functional.pooling.pooling import avg_pool3d
 from .._gradients import gradients
 from ..convolution.unfold import pad_zeros
-from ._shared import check_real, wide
+from ._shared import check_floating, wide
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -77,7 +77,7 @@ def _canonical_local_response_norm(
     input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> tuple[Any, int, float, float, float]:
     check_tensor(input, "local_response_norm")
-    check_real("local_response_norm", input)
+    check_floating("local_response_norm", input)
     if input.ndim < 3:
         raise ValueError(
             f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)"

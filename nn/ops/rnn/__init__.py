@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import cells, layers
+from .cells import check_states
 from .networks import (
     gru,
     gru_step,
@@ -17,6 +18,7 @@ from .networks import (
 
 __all__ = [
     "DERIVATIVES",
+    "check_states",
     "gru",
     "gru_step",
     "lstm",

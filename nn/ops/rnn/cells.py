@@ -17,6 +17,23 @@ if TYPE_CHECKING:
     from tensorplug.core import Tensor
 
 
+def check_states(name: str, input: Any, *states: Any) -> None:
+    """Raise unless input and states of a cell are matrices, with a row for each sample."""
+    for value in (input, *states):
+        if len(value._shape) != 2:
+            error = IndexError if len(value._shape) < 2 else RuntimeError  # torch's
+            raise error(
+                f"{name}: Dimension out of range: expected input and states of 2 dimensions, got "
+                f"{[list(each._shape) for each in (input, *states)]}"
+            )
+    for number, state in enumerate(states):
+        if state._shape[0] != input._shape[0]:
+            raise RuntimeError(
+                f"Input batch size {input._shape[0]} doesn't match hidden{number} batch size "
+                f"{state._shape[0]}"
+            )
+
+
 def _check_gates(count: int, inputs: Any) -> None:
     """Raise unless there are so many gates for each element of the state."""
     gates, _, state = inputs

@@ -26,6 +26,7 @@ from tensorplug.data.pinning import pin
 from tensorplug.distributions import Binomial
 from tensorplug.futures import Future
 from tensorplug.nn import functional, init
+from tensorplug.nn.ops.rnn import check_states
 from tensorplug.profiler import ProfilerActivity
 from tensorplug.sparse import sparse_coo_tensor
 
@@ -158,6 +159,7 @@ def _cell(function: Callable[[Any], Any]) -> Callable[..., Any]:
     """Return the step of a recurrent layer."""
 
     def step(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+        check_states("rnn_cell()", input, hx)
         return function(functional.linear(input, w_ih, b_ih) + functional.linear(hx, w_hh, b_hh))
 
     return step

@@ -77,6 +77,8 @@ def qualified_name(function: Any) -> str:
     facade: Any = sys.modules["tensorplug"]
     if vars(facade).get(name) is function:
         return f"tensorplug.{name}"
+    if getattr(facade.Tensor, name, None) is function:
+        return f"tensorplug.Tensor.{name}"
     functional = sys.modules.get("tensorplug.nn.functional")
     if functional is not None and getattr(functional, name, None) is function:
         return f"tensorplug.nn.functional.{name}"

@@ -198,4 +198,6 @@ class Transformer(Interpreter):
             self.env[node] = value
             if isinstance(value, Proxy):
                 value.node.meta.update(node.meta)
+                if value.node.stack_trace is None:
+                    value.node.stack_trace = node.stack_trace
         return None

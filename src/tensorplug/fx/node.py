@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import operator
+import typing
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -242,26 +244,39 @@ class Node:
 
     def format_node(self, *args: Any, **kwargs: Any) -> str | None:
         """Return a line about the node."""
-        if self.op == "placeholder":
-            default = f"(default={self.args[0]})" if self.args else ""
-            users = f"[num_users={len(self.users)}]"
-            return f"%{self.name} : {users} = placeholder[target={self.target}]{default}"
-        if self.op == "get_attr":
-            return f"%{self.name} : [num_users={len(self.users)}] = get_attr[target={self.target}]"
         if self.op == "output":
             return f"return {self.args[0]}"
-        return (
-            f"%{self.name} : [num_users={len(self.users)}] = {self.op}[target={self._pretty_target()}]"
-            f"(args = {_shown(self.args)}, kwargs = {_shown(self.kwargs)})"
+        kind = "" if self.type is None else f"{_type_name(self.type)} "
+        line = (
+            f"%{self.name} : {kind}[num_users={len(self.users)}] = "
+            f"{self.op}[target={self._pretty_target()}]"
         )
+        if self.op == "placeholder":
+            return f"{line}(default={self.args[0]})" if self.args else line
+        if self.op == "get_attr":
+            return line
+        return f"{line}(args = {_shown(self.args)}, kwargs = {_shown(self.kwargs)})"
 
     def _pretty_target(self) -> str:
         from .graph import qualified_name
 
-        return self.target if isinstance(self.target, str) else qualified_name(self.target)
+        if isinstance(self.target, str):
+            return self.target
+        name = qualified_name(self.target)
+        return f"builtins.{name}" if getattr(builtins, name, None) is self.target else name
 
     def __repr__(self) -> str:
         return self.name
+
+
+def _type_name(kind: Any) -> str:
+    """Return a type as lines about nodes name it."""
+    from .graph import qualified_name
+
+    if isinstance(kind, str):
+        return repr(kind)
+    is_class = isinstance(kind, type) and typing.get_origin(kind) is None
+    return qualified_name(kind) if is_class else str(kind)
 
 
 def _shown(value: Any) -> str:
@@ -274,7 +289,7 @@ def _shown(value: Any) -> str:
         return f"[{', '.join(map(_shown, value))}]"
     if isinstance(value, dict):
         return "{" + ", ".join([f"{key}: {_shown(item)}" for key, item in value.items()]) + "}"
-    return repr(value)
+    return str(value)
 
 
 #: What an argument of a node may be besides nodes, and tuples, lists, dictionaries and slices of such.
