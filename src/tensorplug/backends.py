@@ -9,18 +9,39 @@ from __future__ import annotations
 import platform
 from collections import defaultdict
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 from tensorplug.core.contexts import Block, Steps
 
 from ._devices import DeviceModule, is_device_type
+from ._settings import get_float32_matmul_precision, set_float32_matmul_precision
 
 #: Switches that only one of the libraries has, and how they stand.
 _OWN_SWITCHES: dict[str, dict[str, Any]] = {
     "opt_einsum": {"strategy": "auto"},
     "quantized": {"engine": "none", "supported_engines": ["none"]},
 }
+
+
+class _Switches:
+    """The switches of a library's products."""
+
+    allow_tf32: Any = False
+    allow_fp16_reduced_precision_reduction = False
+    allow_bf16_reduced_precision_reduction = False
+
+
+class _Products(_Switches):
+    """Those of the device type whose switch and ``set_float32_matmul_precision`` are one setting."""
+
+    @property
+    def allow_tf32(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether products of float32 may be computed in TensorFloat-32."""
+        return get_float32_matmul_precision() != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed: bool) -> None:
+        set_float32_matmul_precision("high" if allowed else "highest")
 
 
 class Backend:
@@ -45,11 +66,7 @@ class Backend:
         self.benchmark = False
         self.deterministic = False
         self.allow_tf32 = False
-        self.matmul = SimpleNamespace(
-            allow_tf32=False,
-            allow_fp16_reduced_precision_reduction=False,
-            allow_bf16_reduced_precision_reduction=False,
-        )
+        self.matmul = _Products() if name == "cuda" else _Switches()
 
     def is_available(self) -> bool:
         """Return whether a device of this type can be used."""

@@ -177,3 +177,19 @@ def test_only_a_single_element_becomes_a_python_number(convert):
     assert convert(tp.tensor([[3]])) == 3
     with pytest.raises(ValueError, match="got 2 elements"):
         convert(tp.ones(2))
+
+
+def test_precision_of_products_is_one_setting():
+    products = tp.backends.cuda.matmul
+    assert (products.allow_tf32, tp.get_float32_matmul_precision()) == (False, "highest")
+    try:
+        products.allow_tf32 = True
+        assert tp.get_float32_matmul_precision() == "high"
+        tp.set_float32_matmul_precision("highest")
+        assert not products.allow_tf32
+        tp.set_float32_matmul_precision("medium")
+        assert products.allow_tf32
+        assert not tp.backends.mkldnn.matmul.allow_tf32
+    finally:
+        products.allow_tf32 = False
+    assert tp.get_float32_matmul_precision() == "highest"
