@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from tensorplug.autograd.grad_mode import enable_grad, no_grad
+from tensorplug.autograd.graph import saved_tensors
 from tensorplug.autograd.graph.views import requires_grad
 from tensorplug.autograd.transforms.pytree import Tree, tree_unflatten
 from tensorplug.core.device.generator import generator_of, going_on
@@ -202,7 +203,8 @@ class Entry:
 
     def _training(self, inputs: list[Any], needing: list[bool]) -> Training | bool | None:
         """Return what runs the graph and its gradients; None if only ops do, False if there are none."""
-        if dispatch_state.gradient.watched or _unusual(inputs):
+        watched = dispatch_state.gradient.watched and saved_tensors.are_watched()
+        if watched or _unusual(inputs):
             return None
         if needing == self.needing:
             return self.training

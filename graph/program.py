@@ -76,13 +76,14 @@ class Program:
         return self._tables == _tables.number
 
     def run(self, inputs: list[Any]) -> list[Any]:
-        """Return the resulting arrays for those that go in."""
+        """Return the resulting arrays for those that go in; that list is emptied, so that each goes early."""
         keys = self.keys
         if self._blank is None:
             self._blank = [self.constants.get(place) for place in range(len(keys))]
         values = self._blank.copy()
         for number, array in enumerate(inputs):
             values[number] = array
+        inputs.clear()
         free = self.free
         for number, step in enumerate(self.steps):
             step.run(values, keys)

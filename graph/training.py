@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorplug.autograd import grad
+from tensorplug.autograd.engine.backward_callbacks import running
 from tensorplug.autograd.grad_mode import enable_grad
 from tensorplug.autograd.graph.nodes import FREED, Identity, MultiNode
 from tensorplug.autograd.graph.recording import attach_several, shared
@@ -101,7 +102,10 @@ class Training:
     def gradients(
         self, saved: list[Any], given: list[Any], keys: list[DispatchKey]
     ) -> list[tuple[Any, bool]]:
-        """Return (gradient, fresh) for each input that requires grad, from saved and incoming arrays."""
+        """Return (gradient, fresh) for each input that requires grad, from saved and incoming arrays.
+
+        The list of what was saved is emptied.
+        """
         layout = tuple([key.runtime.strides(array) for key, array in zip(keys, given, strict=True)])
         program = self.backward.get(layout)
         if program is None or not program.is_current():
@@ -115,7 +119,9 @@ class Training:
                 self.backward[layout] = program
             arrays, fresh = [tensor._array for tensor in made], [False] * len(made)
         else:
-            arrays, fresh = program.run(saved + given), program.fresh
+            arrays = [*saved, *given]
+            saved.clear()
+            arrays, fresh = program.run(arrays), program.fresh
         found: list[tuple[Any, bool]] = []
         number = 0
         for reached in self.reached:
@@ -233,7 +239,10 @@ class CompiledNode(MultiNode):
             for number, key in enumerate(keys):
                 array = gradient[number]
                 arrays.append(array if type(array) is key.array_type else key.as_array(array))
-            return self.training.gradients(list(self.saved), arrays, keys)
+            saved = list(self.saved)
+            if not running.current.retain_graph:
+                self.saved = None  # as `release` does, so that each array goes after its last use
+            return self.training.gradients(saved, arrays, keys)
         given = [gradient.get(number) for number in range(len(self.outputs))]
         written = {target for target, _ in self.training.graph.writes}
         for value, tensor, version in zip(

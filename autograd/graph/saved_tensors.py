@@ -37,6 +37,11 @@ def update_watched() -> None:
     dispatch_state.gradient.watched = anomaly or profiled or hooks > 0 or queues.elsewhere > 0
 
 
+def are_watched() -> bool:
+    """Return whether what this thread records is watched; `watched` may say so for longer."""
+    return anomaly or profiled or queues.elsewhere > 0 or bool(thread.saved_hooks)
+
+
 queues.on_change(update_watched)
 
 

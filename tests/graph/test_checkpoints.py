@@ -1,6 +1,8 @@
 """Compiled programs with ``checkpoint``: what it runs again is not saved, and all is as in eager mode."""
 
+import contextlib
 import math
+import tracemalloc
 
 import pytest
 
@@ -220,3 +222,37 @@ def test_other_checkpoints_stay_eager(make):
         for one, other in zip(model.buffers(), twin.buffers(), strict=True):
             assert tp.equal(one, other)
     assert compiled.explain().breaks
+
+
+@pytest.mark.parametrize(
+    "around", [contextlib.nullcontext, lambda: tp.autocast("cpu", enabled=False)]
+)
+def test_steps_after_the_first_are_one_node(around):
+    model = Stack()
+    compiled = tp.compile(model)
+    x = tp.randn(4, 8)
+    for step in range(3):
+        with around():
+            result = compiled(x)
+        assert step == 0 or result.grad_fn.name() == "CompiledFunctionBackward"
+        result.sum().backward()
+
+
+def peak(run):
+    """Return how many bytes a training step takes at most, of those allocated in it."""
+    model = Stack(plainly)
+    compiled = run(model)
+    x = tp.randn(512, 8)
+    for measured in (False, False, False, True):
+        for parameter in model.parameters():
+            parameter.grad = None
+        if measured:
+            tracemalloc.start()
+        compiled(x).square().mean().backward()
+    found = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return found
+
+
+def test_what_is_saved_goes_once_the_gradient_has_used_it():
+    assert peak(tp.compile) < 1.1 * peak(lambda model: model)
