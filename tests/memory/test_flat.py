@@ -74,7 +74,7 @@ def test_training_stays_flat(optimizer_type, options):
     for _ in range(STEPS - STEPS // 10):
         last = next(steps)
     assert last < first
-    assert live_tensors() == tensors_before
+    assert live_tensors() <= tensors_before  # what tests before this one left may go meanwhile
     assert blocks() - blocks_before < FEW_BLOCKS
     # Memory outside of Python's allocator: 1 KB per step would be 9 MB.
     assert peak_megabytes() - peak_before < 4
@@ -104,7 +104,7 @@ def test_deep_graph_runs_backward_and_is_freed():
     # The nodes may stand as long as `y` does, but what they saved is gone.
     assert live_tensors() <= tensors_before + 1
     del y
-    assert live_tensors() == tensors_before
+    assert live_tensors() <= tensors_before  # what tests before this one left may go meanwhile
     assert blocks() - blocks_before < FEW_BLOCKS
 
 
