@@ -10,8 +10,10 @@ from .arithmetic cimport normal
 from ..graph.views cimport edge_of, requires_grad
 
 
+cdef bint _is_plain(object node)
+
 @cython.locals(root=TensorBase, key=DispatchKey)
-cdef _root_gradient(object output, object gradient, Py_ssize_t number, str name)
+cdef _root_gradient(object output, object gradient, Py_ssize_t number, str name, bint returned)
 
 @cython.locals(pass_=BackwardPass)
 cpdef backward_from(TensorBase tensor, object gradient, object retain_graph, bint create_graph)

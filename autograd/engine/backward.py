@@ -16,7 +16,7 @@ from tensorplug.core.ops.joining.joining import stack
 from tensorplug.core.tensor.base import TensorBase, new_tensor
 
 from ..graph.edges import EdgeOutput, GradientEdge, stand_in
-from ..graph.nodes import Node
+from ..graph.nodes import Node, OpNode
 from ..graph.views import edge_of, requires_grad
 from ..vmap.vmap import vmap
 from . import arithmetic, backward_hooks
@@ -40,8 +40,13 @@ def _in_graph(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([getattr(tensor, "_in_graph", tensor) for tensor in tensors])
 
 
-def _root_gradients(outputs: tuple[Any, ...], gradients: Any, name: str) -> list[Any]:
-    """Return the gradient to begin with at each output; ones for a single element."""
+def _root_gradients(
+    outputs: tuple[Any, ...], gradients: Any, name: str, *, returned: bool = False
+) -> list[Any]:
+    """Return the gradient to begin with at each output; ones for a single element.
+
+    Where gradients are `returned`, they may be such, or views of them, and are the caller's to write to.
+    """
     given = (None,) * len(outputs) if gradients is None else gradients
     given = (given,) if isinstance(given, TensorBase) else tuple(given)
     if len(given) == len(outputs):
@@ -57,12 +62,17 @@ def _root_gradients(outputs: tuple[Any, ...], gradients: Any, name: str) -> list
     if len(given) != len(outputs):
         raise RuntimeError(f"{name}: got {len(outputs)} tensors and {len(given)} gradients")
     return [
-        _root_gradient(output, gradient, number, name)
+        _root_gradient(output, gradient, number, name, returned)
         for number, (output, gradient) in enumerate(zip(outputs, given, strict=True))
     ]
 
 
-def _root_gradient(output: Any, gradient: Any, number: int, name: str) -> Any:
+def _is_plain(node: Any) -> bool:
+    """Return whether a node is an op's, without hooks: nobody's function gets what arrives there."""
+    return node is None or (type(node) is OpNode and node.extra is None)
+
+
+def _root_gradient(output: Any, gradient: Any, number: int, name: str, returned: bool) -> Any:
     """Return the gradient to begin with at one output."""
     if not isinstance(output, TensorBase):
         raise TypeError(f"{name}: expected Tensors, got {type(output).__name__}")
@@ -84,11 +94,11 @@ def _root_gradient(output: Any, gradient: Any, number: int, name: str) -> Any:
                 return ones_like(output)  # type: ignore[arg-type]
         if dispatch_state.layers_active and thread.stack:
             return arithmetic.FILL_NEW.call(root._shape, 1, key.dtype, key.device)
-        if root._shape:
+        if root._shape or returned or not _is_plain(root._node):
             array = key.kernels[arithmetic.FILL_NEW.index](root._shape, 1, key.dtype)
             array = normal(array, key)
         else:
-            array = key.scalar(1.0)  # shared: gradients that arrive are never written to
+            array = key.scalar(1.0)  # shared: formulas write to no gradient
         return new_tensor(array, key, root._shape)
     if not isinstance(gradient, TensorBase):
         raise TypeError(f"{name}: gradients must be Tensors or None, got {gradient!r}")
@@ -149,7 +159,7 @@ def backward_from(
     if dispatch_state.layers_active:
         layers.note_opaque("backward()")
     _refuse_in_transforms()
-    gradient = _root_gradient(tensor, gradient, 0, "backward()")
+    gradient = _root_gradient(tensor, gradient, 0, "backward()", returned=False)
     pass_ = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph)
     _start(pass_, (tensor,), [gradient])
 
@@ -311,7 +321,7 @@ def grad(
             roots, wanted, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads
         )
     targets = _targets(wanted, None)
-    gradients = _root_gradients(roots, grad_outputs, "grad()")
+    gradients = _root_gradients(roots, grad_outputs, "grad()", returned=True)
     retain = create_graph if retain_graph is None else retain_graph
     pass_ = BackwardPass(create_graph, retain, targets)
     _start(pass_, _in_graph(roots), gradients)

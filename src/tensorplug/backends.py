@@ -32,7 +32,7 @@ class _Switches:
 
 
 class _Products(_Switches):
-    """Those of the device type whose switch and ``set_float32_matmul_precision`` are one setting."""
+    """Those of a device type: the switch and ``set_float32_matmul_precision`` are one setting."""
 
     @property
     def allow_tf32(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -66,7 +66,7 @@ class Backend:
         self.benchmark = False
         self.deterministic = False
         self.allow_tf32 = False
-        self.matmul = _Products() if name == "cuda" else _Switches()
+        self.matmul = _Products() if is_device_type(name) else _Switches()
 
     def is_available(self) -> bool:
         """Return whether a device of this type can be used."""

@@ -30,6 +30,8 @@ def expand(input: Array, shape: Shape) -> Array:
     The core refuses to write where elements share memory; one row of the view is another matter.
     ``numpy.broadcast_to`` takes several times as long.
     """
+    if type(input) is not np.ndarray:
+        input = np.asarray(input)  # NumPy's number, whose memory is read-only
     layout = input.shape, input.strides, input.itemsize, shape
     known = _STRIDES.get(layout)
     if known is not None:
