@@ -93,13 +93,13 @@ class SummaryWriter:
         self.close()
 
 
-def _reporting(name: str, theirs: Any) -> Any:
+def _reporting(name: str) -> Any:
     def call(self: SummaryWriter, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = _pytree.tree_map(_array, (args, kwargs))
         return getattr(self._writer, name)(*args, **kwargs)
 
     call.__name__, call.__qualname__ = name, f"SummaryWriter.{name}"
-    call.__doc__ = theirs.__doc__
+    call.__doc__ = f"Write by tensorboardX's ``{name}``, which gets arrays in the place of tensors."
     return call
 
 
@@ -110,6 +110,4 @@ def _array(value: Any) -> Any:
 # On the class itself: programs ask it for its methods, as ``unittest.mock.Mock(spec=SummaryWriter)`` does.
 for _name in dir(_tensorboardx.SummaryWriter):
     if _name.startswith("add_") and not hasattr(SummaryWriter, _name):
-        setattr(
-            SummaryWriter, _name, _reporting(_name, getattr(_tensorboardx.SummaryWriter, _name))
-        )
+        setattr(SummaryWriter, _name, _reporting(_name))
