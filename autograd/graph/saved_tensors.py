@@ -34,12 +34,17 @@ profiled = False
 
 def update_watched() -> None:
     """Have recordings look here, or not; to look in vain costs time only."""
-    dispatch_state.gradient.watched = anomaly or profiled or hooks > 0 or queues.elsewhere > 0
+    dispatch_state.gradient.watched = hooks > 0 or _in_all_threads()
 
 
 def are_watched() -> bool:
     """Return whether what this thread records is watched; `watched` may say so for longer."""
-    return anomaly or profiled or queues.elsewhere > 0 or bool(thread.saved_hooks)
+    return bool(thread.saved_hooks) or _in_all_threads()
+
+
+def _in_all_threads() -> bool:
+    """Return whether what any thread records is watched."""
+    return anomaly or profiled or queues.elsewhere > 0
 
 
 queues.on_change(update_watched)

@@ -55,12 +55,11 @@ def _dict_unflatten(values: Iterable[Any], context: Any) -> Any:
     return dict(zip(context, values, strict=True))
 
 
+_TUPLE = Container(lambda items: (items, None), lambda items, _: tuple(items))
 #: The classes that are containers, by the exact class; named tuples are too.
 CONTAINERS: dict[type, Container] = {
-    tuple: Container(lambda items: (items, None), lambda items, _: tuple(items)),
-    Size: Container(
-        lambda sizes: (sizes, None), lambda items, _: tuple(items)
-    ),  # items may be no ints
+    tuple: _TUPLE,
+    Size: _TUPLE,  # what takes the place of its items may be no ints
     list: Container(lambda items: (items, None), lambda items, _: list(items)),
     dict: Container(_dict_flatten, _dict_unflatten),
     OrderedDict: Container(
