@@ -10,7 +10,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from .flow import SCOPES
-from .state import is_foreign
+from .state import goes_in_its_own_way, is_foreign
 
 __all__ = ["Called", "by_way_of"]
 
@@ -47,6 +47,8 @@ class Called:
         if type(function) is MethodType:
             plain, owner = function.__func__, function.__self__
         if type(plain) is not FunctionType or is_foreign(plain.__module__ or ""):
+            return function
+        if goes_in_its_own_way(owner):
             return function
         code = plain.__code__
         key = code, id(owner)

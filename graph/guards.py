@@ -11,7 +11,9 @@ import builtins
 import dis
 import gc
 import sys
+import weakref
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import partial
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -21,21 +23,11 @@ from tensorplug.core.device.runtime import DeviceRuntime
 from tensorplug.nn import Module
 from tensorplug.nn.hooks import global_hooks
 
+from .effects import is_asked_for, is_impure
 from .memory import line_in
 from .state import LIBRARY, State, has_state, is_standard
 
 __all__ = ["Watch", "has_state"]
-
-#: What differs from call to call, or does something besides returning a value.
-_IMPURE = frozenset({id(function) for function in (builtins.print, builtins.input, builtins.open)})
-#: What tells of the interpreter: who calls, where an object lies, who else has it.
-_INTERPRETER = frozenset(map(id, (
-    builtins.globals, builtins.id, sys._getframe, sys.exc_info, sys.gettrace, sys.getprofile,
-    sys.getrefcount, gc.get_referrers, gc.isenabled,
-)))  # fmt: skip
-_IMPURE_MODULES = (
-    "time", "random", "_random", "secrets", "posix", "numpy.random", "datetime", "_warnings",
-)  # fmt: skip
 
 
 class Watch(State):
@@ -48,6 +40,7 @@ class Watch(State):
         # The program itself, and its line by the first effect.
         self.root: CodeType | None = None
         self.line = 0
+        self._context = copy_context()
 
     # --- during the first run ---
 
@@ -57,17 +50,15 @@ class Watch(State):
         here = frame.f_locals
         name = frame.f_globals.get("__name__") or ""
         if is_standard(name):
-            if name == "os" and _asked_for(frame):
-                self._effect(f"calls os.{code.co_name}()")
+            finalizer = name == "weakref" and isinstance(here.get("self"), weakref.finalize)
+            if (name == "os" or finalizer) and is_asked_for(frame):
+                self._effect(f"calls {name}.{'finalize' if finalizer else code.co_name}()")
             return
         if name.startswith("numpy."):
             return  # its arrays are noted where they are looked at
         library = name.startswith(LIBRARY)
         if "self" in here:
-            if code.co_name == "__init__" and id(here["self"]) not in self._known:
-                self.own[id(here["self"])] = here["self"]
-            elif isinstance(here["self"], Module) or not library:
-                self.add(here["self"], "self")
+            self._object(here["self"], code.co_name == "__init__", library)
         if library:
             return
         for free in code.co_freevars:
@@ -99,6 +90,34 @@ class Watch(State):
             if isinstance(value, ModuleType):
                 self._module(value, code)
 
+    def _object(self, value: Any, is_new: bool, library: bool) -> None:
+        """Keep the object of which a method is called, but not one that the program made."""
+        if id(value) in self._known or id(value) in self.own:
+            return
+        if not library and hasattr(type(value), "__del__"):  # kept, it would not go when it goes
+            self._effect(f"makes an object of class {type(value).__name__}, which has a finalizer")
+        elif is_new:
+            key = id(value)
+            try:
+                self.own[key] = weakref.ref(value, partial(self._gone, key))
+            except TypeError:  # its class has none
+                self.own[key] = value
+        elif isinstance(value, Module) or not library:
+            self.add(value, "self")
+
+    def _gone(self, key: int, reference: Any) -> None:
+        self.own.pop(key, None)
+
+    def _is_others_finalizer(self, frame: FrameType) -> bool:
+        """Return whether a finalizer is called, of an object that the program cannot have made."""
+        if frame.f_code.co_name != "__del__":
+            return False
+        kind = type(frame.f_locals.get("self"))
+        if id(kind) in self._known:
+            self._effect(f"lets go of an object of class {kind.__name__}, which has a finalizer")
+            return False
+        return True
+
     def _module(self, module: ModuleType, code: CodeType, *above: ModuleType) -> None:
         """Keep the names of a module that a function uses, and of modules in it."""
         table = vars(module)
@@ -121,7 +140,8 @@ class Watch(State):
 
     def watching(self, in_op: Callable[[], bool]) -> Block:
         """See which functions are called within a ``with`` block, but not those that ops or devices call."""
-        other: FrameType | None = None  # the method of a device's runtime that runs, or an import
+        # What runs and is none of the program's: a method of a device's runtime, an import, a finalizer.
+        other: FrameType | None = None
 
         def profile(frame: FrameType, event: str, arg: Any) -> None:
             nonlocal other
@@ -132,14 +152,13 @@ class Watch(State):
             if in_op():
                 return
             if event == "call":
-                if isinstance(frame.f_locals.get("self"), DeviceRuntime) or _imports(frame):
+                is_runtime = isinstance(frame.f_locals.get("self"), DeviceRuntime)
+                if is_runtime or _imports(frame) or self._is_others_finalizer(frame):
                     other = frame
                     return
                 self._function(frame)
-            elif event == "c_call":
-                name = frame.f_globals.get("__name__") or ""
-                if not name.startswith(LIBRARY) and _impure(arg, name, frame):
-                    self._effect(f"calls {getattr(arg, '__qualname__', arg)}()")
+            elif event == "c_call" and is_impure(arg, frame):
+                self._effect(f"calls {getattr(arg, '__qualname__', arg)}()")
 
         def steps() -> tuple[Steps, Steps]:
             # The collector calls functions of others, which are none of the program's.
@@ -184,6 +203,12 @@ class Watch(State):
     def settle(self) -> None:
         """After the first run: note what it changed, and what it looked at that cannot be compared."""
         super().settle()
+        self.own.clear()
+        now = copy_context()
+        if len(now) != len(self._context) or any(
+            [now.get(variable) is not value for variable, value in self._context.items()]
+        ):
+            self.effects.append("changes a context variable")
         changed = self.changed()
         if changed:
             self.effects.append(f"changes {changed}")
@@ -209,26 +234,4 @@ def _imports(frame: FrameType) -> bool:
     module = frame.f_globals.get("__name__")
     return module == f"{LIBRARY}core.plugins.discovery" or (
         module == "importlib._bootstrap" and frame.f_code.co_name == "_find_and_load"
-    )
-
-
-def _asked_for(frame: FrameType | None) -> bool:
-    """Return whether a function of Python's library runs for the program, not for this library."""
-    while frame is not None and is_standard(frame.f_globals.get("__name__") or ""):
-        frame = frame.f_back
-    return frame is not None and not (frame.f_globals.get("__name__") or "").startswith(LIBRARY)
-
-
-def _impure(function: Callable[..., Any], caller: str, frame: FrameType) -> bool:
-    """Return whether a function that a module calls differs from call to call, or does something besides."""
-    if id(function) in _IMPURE:
-        return True
-    if id(function) in _INTERPRETER:  # Python's own modules do so for nothing that programs see
-        return _asked_for(frame) if caller == "inspect" else not is_standard(caller)
-    owner = getattr(function, "__self__", None)
-    module = getattr(function, "__module__", None) or (
-        owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
-    )
-    return str(module).startswith(_IMPURE_MODULES) or type(owner).__module__.startswith(
-        _IMPURE_MODULES
     )

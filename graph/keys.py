@@ -18,6 +18,7 @@ from tensorplug.nn import Buffer, Parameter
 
 from .guards import has_state
 from .memory import is_mirrored
+from .state import goes_in_its_own_way
 
 __all__ = [
     "PLAIN", "Unknown", "around", "call_key", "described", "key_of", "modes", "objects_in", "records",
@@ -106,6 +107,8 @@ def key_of(value: Any, tensors: list[Any]) -> Any:
     if kind is dict:
         return (kind, *[(_name_of(name), key_of(item, tensors)) for name, item in value.items()])
     if has_state(value):
+        if goes_in_its_own_way(value):
+            raise Unknown(f"an argument of class {kind.__name__} has a finalizer, and would stay")
         return (kind, id(value))  # which is watched, and so stays
     if kind is slice:
         return (kind, *[key_of(part, tensors) for part in (value.start, value.stop, value.step)])

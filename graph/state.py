@@ -36,7 +36,7 @@ from tensorplug.nn import Module
 
 from .comparing import ATOMS, MAPPINGS, MISSING, Held, alike, table_of
 
-__all__ = ["State", "has_state", "is_foreign", "is_standard"]
+__all__ = ["State", "goes_in_its_own_way", "has_state", "is_foreign", "is_standard"]
 
 LIBRARY = __name__.partition(".")[0] + "."
 #: How many objects a program may depend on.
@@ -45,6 +45,7 @@ _STANDARD = sys.stdlib_module_names
 #: What no program looks into, or holds nothing that changes.
 _CLOSED: tuple[type, ...] = (
     *ATOMS, TensorBase, Device, DType, type(...), type(NotImplemented), MemberDescriptorType,
+    type(vars(functools._CacheInfo)["hits"]),  # the fields of named tuples
 )  # fmt: skip
 _PROXIES = (weakref.CallableProxyType, weakref.ProxyType)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
@@ -52,7 +53,7 @@ _SEQUENCES = (list, tuple, set, frozenset, deque)
 #: Modules of Python's whose objects hold nothing that changes, or nothing that programs look at.
 _SETTLED = frozenset(
     ("builtins", "datetime", "decimal", "enum", "fractions", "pathlib", "re", "typing", "uuid", "abc",
-     "_thread", "zoneinfo", "types", "_abc", "operator", "logging")
+     "_thread", "zoneinfo", "types", "_abc", "operator", "logging", "_struct")
 )  # fmt: skip
 #: What Cython calls the class of functions.
 _COMPILED_FUNCTION = "cython_function_or_method"
@@ -102,7 +103,7 @@ class State:
         self._known: dict[int, Any] = {}
         self.tensors: dict[int, Any] = {}
         self.owners: dict[int, Any] = {}
-        # Objects that the program itself made.
+        # Objects that the program itself made, or references to them, by id.
         self.own: dict[int, Any] = {}
         # Names in tables of modules: the table, the name, what it stood for.
         self._names: list[tuple[Any, str, Any]] = []
@@ -258,7 +259,8 @@ class State:
         state = _table_of(value)
         slots = _slots_of(kind)
         standard = is_standard(module_of(kind))
-        if hasattr(kind, "__next__") if standard else state is None and not slots:
+        hidden = state is None and not slots and not (standard and _has_slots(kind))
+        if hidden or (standard and hasattr(kind, "__next__")):
             self._opaque.append(
                 (_last_name(label), f"looks at an object of class {kind.__name__}, {label}")
             )
@@ -369,6 +371,11 @@ def has_state(value: Any) -> bool:
     return not is_settled(kind) and (_table_of(value) is not None or bool(_slots_of(kind)))
 
 
+def goes_in_its_own_way(value: Any) -> bool:
+    """Return whether an object does something as it goes, which it would not do while it is kept."""
+    return hasattr(type(value), "__del__") and not isinstance(value, Module)
+
+
 def is_settled(kind: type) -> bool:
     """Return whether objects of a class hold nothing that changes, or that programs look at."""
     module = module_of(kind)
@@ -377,6 +384,8 @@ def is_settled(kind: type) -> bool:
     if module == "types" and kind.__name__ == "SimpleNamespace":
         return False
     if module == "builtins" and hasattr(kind, "__next__"):
+        return False
+    if module == "decimal" and kind.__name__ == "Context":
         return False
     return module.startswith(LIBRARY) or module.partition(".")[0] in _SETTLED
 
@@ -468,13 +477,13 @@ def _referent(proxy: Any) -> list[Any]:
 
 def _shows_memory(value: Any) -> bool:
     """Return whether an object shows memory that others may write, such as an array of Python's."""
-    if not (isinstance(value, memoryview) or is_standard(module_of(type(value)))):
-        return False
+    if isinstance(value, memoryview):
+        return True
     try:
-        memoryview(value).release()
+        with memoryview(value) as shown:
+            return not shown.readonly
     except (TypeError, BufferError, ValueError):
         return False
-    return True
 
 
 def _of_function(function: Any) -> list[Any]:
@@ -508,6 +517,11 @@ def _slots_of(kind: Any) -> list[tuple[str, Any]]:
         for name, member in vars(base).items()
         if isinstance(member, MemberDescriptorType)
     ]
+
+
+def _has_slots(kind: type) -> bool:
+    """Return whether a class that was written in Python has slots."""
+    return any(["__slots__" in vars(base) for base in kind.__mro__])
 
 
 def _attributes_of_subclass(value: Any, label: str, *own: type) -> list[tuple[Any, str]]:
