@@ -9,8 +9,8 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
+from .classes import goes_in_its_own_way, is_foreign
 from .flow import SCOPES
-from .state import goes_in_its_own_way, is_foreign
 
 __all__ = ["Called", "by_way_of"]
 

@@ -168,7 +168,7 @@ class Recorder(Memory, Layer):
             for value in function.inputs:
                 if value.kind != "input":
                     self.add(value.name, function.state[value.name], value.kind)
-        elif hasattr(function, "named_parameters"):
+        elif hasattr(type(function), "named_parameters"):
             for name, tensor in function.named_parameters():
                 self.add(name, tensor, "parameter")
             for name, tensor in function.named_buffers():

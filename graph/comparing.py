@@ -23,7 +23,7 @@ class Held:
     ----------
     containers, sizes, items : list
         Mappings and others, how many items each one had, and those one after another; of each mapping all
-        keys, then all values.
+        keys, then all values, :data:`MISSING` for those that may be any.
     objects, classes : list
         Objects, and of which classes they were.
     kinds, bases : list
@@ -102,7 +102,9 @@ class Held:
             if type(container) is dict:
                 table = container
                 for key, value in table.items():
-                    if key is not held[at] or value is not held[at + size]:
+                    if key is not held[at]:
+                        return False
+                    if value is not held[at + size] and held[at + size] is not MISSING:
                         return False
                     at += 1
                 at += size

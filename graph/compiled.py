@@ -332,7 +332,9 @@ class Compiled:
             if id(leaf) in recorder.inputs
         }
         memory = memory_of(values_in(graph.result), views)
-        known = {id(tensor) for tensor in graph.state.values()} | set(watch.tensors)
+        read = {id(tensor) for tensor in graph.state.values()}
+        known = read | set(watch.tensors)
+        watch.narrow(read | watch.called)
         fixed = {n: tensor for n, tensor in enumerate(tensors) if id(tensor) in known}
         return Entry(graph, watch, tree, same, shared, memory, fixed, self._mode)
 

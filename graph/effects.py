@@ -15,7 +15,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 from typing import Any
 
-from .state import LIBRARY, is_standard, module_of
+from .classes import LIBRARY, is_standard, module_of
 
 __all__ = ["is_asked_for", "is_impure"]
 
@@ -24,8 +24,8 @@ _PACKAGE = LIBRARY.rstrip(".")
 _IMPURE = frozenset({id(function) for function in (builtins.print, builtins.input, builtins.open)})
 #: What tells of the interpreter: who calls, where an object lies, who else has it.
 _INTERPRETER = frozenset(map(id, (
-    builtins.globals, builtins.id, sys._getframe, sys.exc_info, sys.gettrace, sys.getprofile,
-    sys.getrefcount, gc.get_referrers, gc.isenabled,
+    builtins.__import__, builtins.globals, builtins.id, sys._getframe, sys.exc_info, sys.gettrace,
+    sys.getprofile, sys.getrefcount, gc.get_referrers, gc.isenabled,
 )))  # fmt: skip
 _IMPURE_MODULES = (
     "time", "random", "_random", "secrets", "posix", "numpy.random", "datetime", "_warnings",
@@ -41,8 +41,7 @@ _PURE_MODULES = frozenset((
 ))  # fmt: skip
 #: And single ones of other modules.
 _PURE = frozenset(map(id, (
-    sys.getdefaultencoding, sys.getfilesystemencoding, sys.getrecursionlimit, sys.getsizeof,
-    sys.intern, sys.is_finalizing,
+    sys.getdefaultencoding, sys.getfilesystemencoding, sys.intern, sys.is_finalizing,
 )))  # fmt: skip
 _PURE_KINDS = (io.StringIO, io.BytesIO)
 #: Contexts of decimal numbers hold settings, which are a thread's own.

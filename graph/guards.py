@@ -23,11 +23,20 @@ from tensorplug.core.device.runtime import DeviceRuntime
 from tensorplug.nn import Module
 from tensorplug.nn.hooks import global_hooks
 
+from .classes import LIBRARY, has_state, is_standard
+from .contents import of_context
 from .effects import is_asked_for, is_impure
+from .lookups import names_in, reads_all
 from .memory import line_in
-from .state import LIBRARY, State, has_state, is_standard
+from .state import State
 
 __all__ = ["Watch", "has_state"]
+
+
+#: Functions of :mod:`threading` that tell who calls, and beside whom.
+_OF_THREADS = frozenset(("active_count", "current_thread", "enumerate", "main_thread"))
+#: Functions of Python's that return what other programs may change.
+_LOOKUPS = frozenset((("importlib", "import_module"), ("logging", "getLogger")))
 
 
 class Watch(State):
@@ -41,6 +50,8 @@ class Watch(State):
         self.root: CodeType | None = None
         self.line = 0
         self._context = copy_context()
+        #: The ids of modules of which methods were called.
+        self.called: set[int] = set()
 
     # --- during the first run ---
 
@@ -49,14 +60,19 @@ class Watch(State):
         code = frame.f_code
         here = frame.f_locals
         name = frame.f_globals.get("__name__") or ""
+        library = name.startswith(LIBRARY)
+        if not library and not self.reads_all:
+            self.reads_all = reads_all(code)
         if is_standard(name):
+            self.read.update(code.co_names)
             finalizer = name == "weakref" and isinstance(here.get("self"), weakref.finalize)
-            if (name == "os" or finalizer) and is_asked_for(frame):
+            of_thread = name == "threading" and code.co_name in _OF_THREADS
+            if (name == "os" or finalizer or of_thread) and is_asked_for(frame):
                 self._effect(f"calls {name}.{'finalize' if finalizer else code.co_name}()")
             return
-        if name.startswith("numpy."):
-            return  # its arrays are noted where they are looked at
-        library = name.startswith(LIBRARY)
+        if name.startswith("numpy."):  # its arrays are noted where they are looked at
+            self.settings(of_context)
+            return
         if "self" in here:
             self._object(here["self"], code.co_name == "__init__", library)
         if library:
@@ -69,8 +85,7 @@ class Watch(State):
         if code in self._seen:
             return
         self._seen.add(code)
-        self.used.update(code.co_names, code.co_freevars, code.co_varnames)
-        self.used.update([constant for constant in code.co_consts if type(constant) is str])
+        self.used.update(names_in(code))
         of_globals = {
             step.argval
             for step in dis.get_instructions(code)
@@ -93,6 +108,8 @@ class Watch(State):
     def _object(self, value: Any, is_new: bool, library: bool) -> None:
         """Keep the object of which a method is called, but not one that the program made."""
         if id(value) in self._known or id(value) in self.own:
+            if isinstance(value, Module):
+                self.called.add(id(value))
             return
         if not library and hasattr(type(value), "__del__"):  # kept, it would not go when it goes
             self._effect(f"makes an object of class {type(value).__name__}, which has a finalizer")
@@ -157,8 +174,14 @@ class Watch(State):
                     other = frame
                     return
                 self._function(frame)
+            elif event == "return":
+                name = frame.f_globals.get("__name__"), frame.f_code.co_name
+                if name in _LOOKUPS and is_asked_for(frame):
+                    self.add(arg, name[1])
             elif event == "c_call" and is_impure(arg, frame):
                 self._effect(f"calls {getattr(arg, '__qualname__', arg)}()")
+            elif event == "c_call" and getattr(arg, "__module__", None) == "_pickle":
+                self.reads_all = True
 
         def steps() -> tuple[Steps, Steps]:
             # The collector calls functions of others, which are none of the program's.

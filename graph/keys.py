@@ -16,9 +16,9 @@ from tensorplug.core.tensor.exposure import are_one, taken_in
 from tensorplug.core.tensor.mirrors import shows_conjugate
 from tensorplug.nn import Buffer, Parameter
 
+from .classes import goes_in_its_own_way
 from .guards import has_state
 from .memory import is_mirrored
-from .state import goes_in_its_own_way
 
 __all__ = [
     "PLAIN", "Unknown", "around", "call_key", "described", "key_of", "modes", "objects_in", "records",

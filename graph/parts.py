@@ -15,7 +15,7 @@ from typing import Any
 from tensorplug.core.contexts import Block, Steps
 from tensorplug.nn import Module, ModuleDict, ModuleList
 
-from .state import is_foreign
+from .classes import is_foreign
 
 __all__ = ["Part", "Parts", "children", "outermost"]
 

@@ -10,14 +10,13 @@ stay eager.
 from __future__ import annotations
 
 import functools
-import gc
 import logging
-import sys
 import weakref
 from abc import ABCMeta, get_cache_token
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from contextvars import ContextVar
+from operator import attrgetter
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -34,14 +33,40 @@ from tensorplug.core.device.dtypes import DType
 from tensorplug.core.tensor.base import TRACKED, TensorBase
 from tensorplug.nn import Module
 
+from .classes import (
+    has_slots,
+    is_foreign,
+    is_settled,
+    is_standard,
+    module_of,
+    slots_of,
+    table_of_attributes,
+)
 from .comparing import ATOMS, MAPPINGS, MISSING, Held, alike, table_of
+from .contents import (
+    decimal_settings,
+    halves,
+    items_of,
+    of_cache,
+    of_cell,
+    of_class,
+    of_factory,
+    of_function,
+    of_logger,
+    of_mapping,
+    of_setting,
+    of_slots,
+    of_tensor,
+    of_used,
+    of_view,
+    referent,
+)
+from .lookups import is_read_by_name, names_of_getter, reads_always
 
-__all__ = ["State", "goes_in_its_own_way", "has_state", "is_foreign", "is_standard"]
+__all__ = ["State"]
 
-LIBRARY = __name__.partition(".")[0] + "."
 #: How many objects a program may depend on.
 LIMIT = 20_000
-_STANDARD = sys.stdlib_module_names
 #: What no program looks into, or holds nothing that changes.
 _CLOSED: tuple[type, ...] = (
     *ATOMS, TensorBase, Device, DType, type(...), type(NotImplemented), MemberDescriptorType,
@@ -50,13 +75,10 @@ _CLOSED: tuple[type, ...] = (
 _PROXIES = (weakref.CallableProxyType, weakref.ProxyType)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _SEQUENCES = (list, tuple, set, frozenset, deque)
-#: Modules of Python's whose objects hold nothing that changes, or nothing that programs look at.
-_SETTLED = frozenset(
-    ("builtins", "datetime", "decimal", "enum", "fractions", "pathlib", "re", "typing", "uuid", "abc",
-     "_thread", "zoneinfo", "types", "_abc", "operator", "logging", "_struct")
-)  # fmt: skip
 #: What Cython calls the class of functions.
 _COMPILED_FUNCTION = "cython_function_or_method"
+#: Functions that read attributes by names that they get.
+_LOOKUPS = (getattr, hasattr, vars, dir)
 #: Of every class and object: nothing that programs look at.
 _UNSEEN = frozenset(("__dict__", "__doc__", "__module__", "__weakref__", "__annotations__"))
 
@@ -108,12 +130,20 @@ class State:
         # Names in tables of modules: the table, the name, what it stood for.
         self._names: list[tuple[Any, str, Any]] = []
         self._named: set[tuple[int, str]] = set()
+        # What was added, what objects lead to, and which of them are tables of attributes.
+        self._roots: set[int] = set()
+        self._leads: dict[int, list[tuple[Any, str]]] = {}
+        self._attributes: set[int] = set()
+        # Names by which Python's modules read, and whether anything reads by names that are not known.
+        self.read: set[str] = set()
+        self.reads_all = False
 
     # --- what is kept ---
 
     def add(self, value: Any, label: str) -> None:
         """Keep an object, and all that can be reached from it."""
         todo = [(value, label)]
+        self._roots.add(id(value))
         while todo:
             value, label = todo.pop()
             if isinstance(value, TensorBase):
@@ -122,14 +152,17 @@ class State:
                     self._objects.append(value)
                     self._classes.append(type(value))
                 self.owners.setdefault(id(value._array), value)
-                value = getattr(value, "__dict__", None)
+                table = getattr(value, "__dict__", None)
+                self._leads[id(value)] = [(table, label)]
+                value = table
             if id(value) in self._known or id(value) in self.own or isinstance(value, _CLOSED):
                 continue
             self._known[id(value)] = value
             if len(self._known) > LIMIT:
                 self.effects.append(f"depends on more than {LIMIT} objects")
                 return
-            todo += self._kept(value, label)
+            self._leads[id(value)] = self._kept(value, label)
+            todo += self._leads[id(value)]
 
     def name(self, table: Any, name: str) -> Any:
         """Keep what a name in a module's table stands for, and return it."""
@@ -144,7 +177,13 @@ class State:
 
     def setting(self, read: Callable[[], Any]) -> None:
         """Keep a setting, which a function without arguments tells."""
-        self._keep(read, "a setting", _read)
+        self._keep(read, "a setting", of_setting)
+
+    def settings(self, read: Callable[[], list[Any]]) -> None:
+        """Keep several settings, once."""
+        if id(read) not in self._known:
+            self._known[id(read)] = read
+            self._keep(read, "a setting", lambda read: read())
 
     def _keep(self, value: Any, label: str, read: Callable[[Any], list[Any]]) -> list[Any]:
         held = read(value)
@@ -155,18 +194,20 @@ class State:
         """Keep one object; return what it leads to."""
         found: list[tuple[Any, str]] = []
         if isinstance(value, _PROXIES):
-            found += [(item, label) for item in self._keep(value, label, _referent)]
+            found += [(item, label) for item in self._keep(value, label, referent)]
         elif isinstance(value, _VIEWS):
             found.append((value.mapping, label))
         elif isinstance(value, MAPPINGS):
-            held = _of_mapping(value)
-            self._containers.append((value, _of_mapping, held, label))
-            found += [(item, f"{label}[{key!r}]") for key, item in zip(*_halves(held), strict=True)]
+            held = of_mapping(value)
+            self._containers.append((value, of_mapping, held, label))
+            found += [(item, f"{label}[{key!r}]") for key, item in zip(*halves(held), strict=True)]
+            if isinstance(value, defaultdict):
+                found += [(item, label) for item in self._keep(value, label, of_factory)]
             found += _attributes_of_subclass(value, label, dict)
         elif isinstance(value, _SEQUENCES):
-            held = _items(value)
+            held = items_of(value)
             if not isinstance(value, (tuple, frozenset)):
-                self._containers.append((value, _items, held, label))
+                self._containers.append((value, items_of, held, label))
             fields = getattr(type(value), "_fields", None) or [""] * len(held)
             found += [
                 (item, f"{label}.{fields[number]}" if fields[number] else f"{label}[{number}]")
@@ -176,9 +217,9 @@ class State:
         elif isinstance(value, bytearray):
             self._keep(value, label, lambda array: [bytes(array)])
         elif isinstance(value, CellType):
-            held = _of_cell(value)
+            held = of_cell(value)
             empty = held[0] is MISSING
-            (self._records if empty else self._cells).append((value, _of_cell, held, label))
+            (self._records if empty else self._cells).append((value, of_cell, held, label))
             found += [(item, label) for item in held]
         elif isinstance(value, weakref.ref):
             found += [(item, label) for item in self._keep(value, label, lambda ref: [ref()])]
@@ -190,10 +231,14 @@ class State:
         elif isinstance(value, (BuiltinFunctionType, MethodWrapperType)):
             if not isinstance(value.__self__, ModuleType):
                 found.append((value.__self__, label))
+            elif value in _LOOKUPS:
+                self.reads_all = True
         elif isinstance(value, FunctionType):
             found += self._of_function(value)
         elif type(value).__name__ == _COMPILED_FUNCTION and is_foreign(module_of(value)):
             pass  # as a function of this library that was not compiled
+        elif isinstance(value, attrgetter):
+            self.read.update(names_of_getter(value))
         elif isinstance(value, functools.partial):
             found += [(item, label) for item in (value.func, value.args, value.keywords)]
         elif isinstance(value, (staticmethod, classmethod)):
@@ -204,7 +249,7 @@ class State:
             found.append((value.func, label))
         elif isinstance(value, functools._lru_cache_wrapper):
             if not is_standard(module_of(value)):
-                held = self._keep(value, label, _of_cache)
+                held = self._keep(value, label, of_cache)
                 found += [(item, label) for item in held if isinstance(item, TensorBase)]
             found.append((value.__wrapped__, label))
         elif isinstance(value, type):
@@ -213,7 +258,7 @@ class State:
             if not is_foreign(value.__name__):
                 self._met.append(value)
         elif isinstance(value, logging.Logger):
-            self._keep(value, label, _of_logger)
+            self._keep(value, label, of_logger)
         elif hasattr(type(value), "__array_interface__") or _shows_memory(value):
             self._opaque.append((_last_name(label), f"looks at an array of the host, {label}"))
         else:
@@ -224,7 +269,7 @@ class State:
         if is_foreign(module_of(function)):
             return []
         label = function.__name__
-        held = _of_function(function)
+        held = of_function(function)
         for kept, value in zip(self._of_functions, (function, *held), strict=True):
             kept.append(value)
         # Defaults are looked at under the parameters' names, which any code may have.
@@ -237,16 +282,19 @@ class State:
             self._has_abstract = True
             self.setting(get_cache_token)  # another one once ABCMeta.register() was called
         if is_standard(module_of(kind)):
+            if module_of(kind) == "decimal":
+                self.settings(decimal_settings)
             return []
-        held = _of_class(kind)
-        self._containers.append((vars(kind), _of_mapping, held, kind.__name__))
+        held = of_class(kind)
+        self._containers.append((vars(kind), of_mapping, held, kind.__name__))
         self._of_classes[0].append(kind)
         self._of_classes[1].append(kind.__bases__)
+        self.read.update(getattr(kind, "__match_args__", ()))
         if is_foreign(module_of(kind)):  # only what takes the place of its methods is of interest
             return []
         values = [
             (item, f"{kind.__name__}.{name}")
-            for name, item in zip(*_halves(held), strict=True)
+            for name, item in zip(*halves(held), strict=True)
             if name not in _UNSEEN
         ]
         return values + [(base, base.__name__) for base in (*kind.__mro__[1:], type(kind))]
@@ -254,12 +302,12 @@ class State:
     def _of_object(self, value: Any, label: str) -> list[tuple[Any, str]]:
         kind: Any = type(value)
         if is_settled(kind) and not isinstance(value, Module):
-            return []
+            return [(kind, kind.__name__)] if module_of(kind) == "decimal" else []
         found: list[tuple[Any, str]] = []
-        state = _table_of(value)
-        slots = _slots_of(kind)
+        state = table_of_attributes(value)
+        slots = slots_of(kind)
         standard = is_standard(module_of(kind))
-        hidden = state is None and not slots and not (standard and _has_slots(kind))
+        hidden = state is None and not slots and not (standard and has_slots(kind))
         if hidden or (standard and hasattr(kind, "__next__")):
             self._opaque.append(
                 (_last_name(label), f"looks at an object of class {kind.__name__}, {label}")
@@ -269,11 +317,13 @@ class State:
             return []
         if isinstance(state, dict):
             found.append((state, label))
+            if is_read_by_name(value):
+                self._attributes.add(id(state))
         self._objects.append(value)
         self._classes.append(kind)
         held = [kind]
         if slots:
-            held = self._keep(value, label, functools.partial(_of_slots, slots=slots))
+            held = self._keep(value, label, functools.partial(of_slots, slots=slots))
         found += [
             (item, f"{label}.{name}") for (name, _), item in zip(slots, held[1:], strict=True)
         ]
@@ -288,11 +338,70 @@ class State:
                 value = self.name(table, name)
                 if not callable(value):
                     self.add(value, name)
+        if "__annotations__" in self.used:
+            for kind in [*self._of_classes[0]]:
+                self.add(vars(kind).get("__annotations__"), kind.__name__)
         for tensor in self.tensors.values():
-            for kept, fact in zip(self._of_tensors, (tensor, *_of_tensor(tensor)), strict=True):
+            for kept, fact in zip(self._of_tensors, (tensor, *of_tensor(tensor)), strict=True):
                 kept.append(fact)
             if tensor._state > TRACKED:  # a view, whose base may come to require grad
-                self._keep(tensor, "a tensor", _requires_grad)
+                self._keep(tensor, "a tensor", of_view)
+
+    def narrow(self, seen: set[int]) -> None:
+        """Leave attributes out that the program cannot have read, since nothing in it has their names.
+
+        So a counter of steps, or an optimizer, beside a network makes no other graph. `seen` are the ids of
+        tensors and modules that it did read: if they cannot be reached by such names, nothing is left out.
+        """
+        if self.reads_all:
+            return
+        used = self.used | self.read
+        tables = {id(value): held for value, _, held, _ in self._containers}
+        reached: set[int] = set()
+        todo = [*self._roots]
+        while todo:
+            one = todo.pop()
+            if one in reached:
+                continue
+            reached.add(one)
+            leads = self._leads.get(one, ())
+            if one in self._attributes:
+                names, _ = halves(tables[one])
+                leads = [
+                    lead
+                    for name, lead in zip(names, leads, strict=True)
+                    if name in used or reads_always(name)
+                ]
+            todo += [id(item) for item, _ in leads]
+        if (seen & self._leads.keys()) - reached:
+            return
+        gone = self._leads.keys() - reached
+        self._containers = [
+            self._narrowed(record, used) for record in self._containers if id(record[0]) not in gone
+        ]
+        self._records = [record for record in self._records if id(record[0]) not in gone]
+        self._cells = [record for record in self._cells if id(record[0]) not in gone]
+        found: list[tuple[list[Any], ...]] = [
+            (self._objects, self._classes), self._of_classes, self._of_functions, self._of_tensors,
+        ]  # fmt: skip
+        for columns in found:
+            kept = [number for number, value in enumerate(columns[0]) if id(value) not in gone]
+            for column in columns:
+                column[:] = [column[number] for number in kept]
+        for table in (self._known, self.tensors):
+            for one in gone & table.keys():
+                del table[one]
+        self._leads.clear()
+        self._quick = None
+
+    def _narrowed(self, record: _Record, used: set[str]) -> _Record:
+        """Return a record of a table of attributes without the values of those that are not used."""
+        table, _, _, label = record
+        if id(table) not in self._attributes:
+            return record
+        names = frozenset([name for name in table if name in used or reads_always(name)])
+        read = functools.partial(of_used, used=names)
+        return table, read, read(table), label
 
     # --- whether it still is ---
 
@@ -327,11 +436,11 @@ class State:
             if kind.__bases__ is not bases:
                 return "the bases of a class"
         for function, *held in zip(*self._of_functions, strict=True):
-            if any([a is not b for a, b in zip(_of_function(function), held, strict=True)]):
+            if any([a is not b for a, b in zip(of_function(function), held, strict=True)]):
                 return "a function"
         tensors, arrays, states, kinds = self._of_tensors
         for number, tensor in enumerate(tensors):
-            array, state, kind = _of_tensor(tensor)
+            array, state, kind = of_tensor(tensor)
             if state != states[number] or kind != kinds[number]:
                 return "a tensor"
             arrays[number] = array
@@ -347,8 +456,8 @@ class State:
         made = Held()
         made.containers = [table_of(value) for value, *_ in self._containers]
         made.sizes = [
-            len(held) >> (read is _of_mapping)  # keys and values
-            for _, read, held, _ in self._containers
+            len(held) >> isinstance(value, MAPPINGS)  # keys and values
+            for value, _, held, _ in self._containers
         ]
         made.items = [item for _, _, held, _ in self._containers for item in held]
         made.objects, made.classes = self._objects, self._classes
@@ -363,47 +472,12 @@ class State:
         return made
 
 
-def has_state(value: Any) -> bool:
-    """Return whether a program may look at attributes of an object: a module, or of a class of its own."""
-    if isinstance(value, Module):
-        return True
-    kind: Any = type(value)
-    return not is_settled(kind) and (_table_of(value) is not None or bool(_slots_of(kind)))
-
-
-def goes_in_its_own_way(value: Any) -> bool:
-    """Return whether an object does something as it goes, which it would not do while it is kept."""
-    return hasattr(type(value), "__del__") and not isinstance(value, Module)
-
-
-def is_settled(kind: type) -> bool:
-    """Return whether objects of a class hold nothing that changes, or that programs look at."""
-    module = module_of(kind)
-    if module == "_thread" and kind.__name__ == "_local":
-        return False
-    if module == "types" and kind.__name__ == "SimpleNamespace":
-        return False
-    if module == "builtins" and hasattr(kind, "__next__"):
-        return False
-    if module == "decimal" and kind.__name__ == "Context":
-        return False
-    return module.startswith(LIBRARY) or module.partition(".")[0] in _SETTLED
-
-
-def module_of(value: Any) -> str:
-    """Return the name of the module of a function or class."""
-    module = value.__module__
-    return module if isinstance(module, str) else ""
-
-
-def is_standard(module: str) -> bool:
-    """Return whether a module is one of Python's."""
-    return module.partition(".")[0] in _STANDARD and module != "__main__"
-
-
-def is_foreign(module: str) -> bool:
-    """Return whether a module is of this library or of Python's, whose functions stay."""
-    return module.startswith(LIBRARY) or is_standard(module)
+def _attributes_of_subclass(value: Any, label: str, *own: type) -> list[tuple[Any, str]]:
+    """Return the attributes and the class of a container that is of a class of somebody's own."""
+    kind = type(value)
+    if kind in own or is_foreign(module_of(kind)):
+        return []
+    return [(table_of_attributes(value), label), (kind, kind.__name__)]
 
 
 def _last_name(label: str) -> str:
@@ -411,68 +485,6 @@ def _last_name(label: str) -> str:
     if label.endswith("']"):
         return label[label.rindex("['") + 2 : -2]
     return "" if label.endswith("]") else label.rpartition(".")[2]
-
-
-def _table_of(value: Any) -> Any:
-    """Return the dictionary of an object's attributes; None if it has none."""
-    try:
-        return object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
-
-
-# --- what objects hold --------------------------------------------------------------------------------
-
-
-def _items(value: Any) -> list[Any]:
-    return [*iter(value)]  # not by way of its length, which a subclass may refuse to tell
-
-
-def _of_mapping(mapping: Any) -> list[Any]:
-    return [*mapping, *mapping.values()]
-
-
-def _of_cache(function: Any) -> list[Any]:
-    """Return what a cached function keeps, in an order that does not tell of its last calls."""
-    found = gc.get_referents(function)
-    found += [item for table in found if type(table) is dict for item in table.values()]
-    return sorted(found, key=id)
-
-
-def _halves(held: list[Any]) -> tuple[list[Any], list[Any]]:
-    half = len(held) // 2
-    return held[:half], held[half:]
-
-
-def _read(read: Callable[[], Any]) -> list[Any]:
-    return [read()]
-
-
-def _of_class(kind: type) -> list[Any]:
-    return _of_mapping(vars(kind))
-
-
-def _of_tensor(tensor: Any) -> tuple[Any, int, Any]:
-    """Return a tensor's array, whether it requires grad, and what programs may ask of its memory."""
-    array = tensor._array
-    return array, tensor._state, (tensor._key, tensor._shape, tensor._key.runtime.strides(array))
-
-
-def _requires_grad(tensor: Any) -> list[Any]:
-    return [tensor.requires_grad]
-
-
-def _of_logger(logger: logging.Logger) -> list[Any]:
-    """Return what decides whether a message goes anywhere."""
-    return [logger.level, logger.getEffectiveLevel(), logger.disabled, logger.manager.disable]
-
-
-def _referent(proxy: Any) -> list[Any]:
-    """Return the object behind a weak proxy."""
-    try:
-        return [proxy.__repr__.__self__]
-    except ReferenceError:
-        return [MISSING]
 
 
 def _shows_memory(value: Any) -> bool:
@@ -484,49 +496,3 @@ def _shows_memory(value: Any) -> bool:
             return not shown.readonly
     except (TypeError, BufferError, ValueError):
         return False
-
-
-def _of_function(function: Any) -> list[Any]:
-    return [function.__code__, function.__defaults__, function.__kwdefaults__]
-
-
-def _of_cell(cell: Any) -> list[Any]:
-    try:
-        return [cell.cell_contents]
-    except ValueError:  # empty
-        return [MISSING]
-
-
-def _of_slots(value: Any, slots: list[tuple[str, Any]]) -> list[Any]:
-    held: list[Any] = [type(value)]
-    for _, member in slots:
-        try:
-            held.append(member.__get__(value))
-        except AttributeError:
-            held.append(MISSING)
-    return held
-
-
-@functools.lru_cache(512)
-def _slots_of(kind: Any) -> list[tuple[str, Any]]:
-    """Return the slots of a class with their descriptors."""
-    return [
-        (name, member)
-        for base in kind.__mro__
-        if not is_foreign(module_of(base))
-        for name, member in vars(base).items()
-        if isinstance(member, MemberDescriptorType)
-    ]
-
-
-def _has_slots(kind: type) -> bool:
-    """Return whether a class that was written in Python has slots."""
-    return any(["__slots__" in vars(base) for base in kind.__mro__])
-
-
-def _attributes_of_subclass(value: Any, label: str, *own: type) -> list[tuple[Any, str]]:
-    """Return the attributes and the class of a container that is of a class of somebody's own."""
-    kind = type(value)
-    if kind in own or is_foreign(module_of(kind)):
-        return []
-    return [(_table_of(value), label), (kind, kind.__name__)]

@@ -846,7 +846,7 @@ def test_a_planted_fault_is_found(monkeypatch):
     monkeypatch.setattr(state, "alike", lambda now, held: now == held)
     with pytest.raises(AssertionError):
         test_state(in_object, "list")
-    monkeypatch.setattr(state, "_of_slots", lambda value, slots: [type(value), 0])
+    monkeypatch.setattr(state, "of_slots", lambda value, slots: [type(value), 0])
     with pytest.raises(AssertionError):
         test_state(in_global, "slots")
 

@@ -1,0 +1,113 @@
+"""Lookups: by which names the code of a program may read attributes of objects."""
+
+from __future__ import annotations
+
+import dis
+from abc import ABC
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from operator import attrgetter
+from types import CodeType
+from typing import Any, Generic, Protocol
+
+from tensorplug.nn import Module
+
+from .classes import is_foreign, module_of
+
+__all__ = ["is_read_by_name", "names_in", "names_of_getter", "reads_all", "reads_always"]
+
+#: Names of what reads attributes of any names, or all of them.
+_READERS = frozenset((
+    "__dict__", "__getattribute__", "__getstate__", "__reduce__", "__reduce_ex__", "attrgetter", "dir",
+    "format", "format_map", "getmembers", "locals", "vars",
+))  # fmt: skip
+_SPECIAL = frozenset([name for name in _READERS if name.startswith("__")])
+_BY_ARGUMENT = frozenset(("delattr", "getattr", "hasattr", "setattr"))
+#: Steps of code that put an argument on the stack, which calls nothing.
+_PLAIN_STEPS = (
+    "LOAD_FAST",
+    "LOAD_GLOBAL",
+    "LOAD_DEREF",
+    "LOAD_NAME",
+    "LOAD_ATTR",
+    "LOAD_CONST",
+    "PUSH_NULL",
+)
+_IGNORED = frozenset(("PRECALL", "CACHE", "KW_NAMES", "EXTENDED_ARG", "NOP"))
+_PLAIN_BASES = frozenset((*Module.__mro__, Generic, Protocol, ABC))
+
+
+def names_in(code: CodeType) -> Iterator[str]:
+    """Return the names in code, and the strings that it has, which may be names."""
+    yield from (*code.co_names, *code.co_freevars, *code.co_varnames)
+    todo: list[Any] = [*code.co_consts]
+    while todo:
+        constant = todo.pop()
+        if type(constant) is str:
+            yield constant
+        elif type(constant) in (tuple, frozenset):
+            todo += constant
+
+
+def names_of_getter(getter: attrgetter[Any]) -> list[str]:
+    """Return the names by which an ``attrgetter`` reads."""
+    return [part for name in getter.__reduce__()[1] for part in str(name).split(".")]
+
+
+@lru_cache(4096)
+def reads_all(code: CodeType) -> bool:
+    """Return whether code may read attributes by names that do not stand in it."""
+    used = frozenset(code.co_names)
+    if used & _READERS or not _SPECIAL.isdisjoint(names_in(code)):
+        return True
+    return bool(used & _BY_ARGUMENT) and not _by_constants(code)
+
+
+def _by_constants(code: CodeType) -> bool:
+    """Return whether each ``getattr`` in code, and its like, has a name that stands there."""
+    steps = [step for step in dis.get_instructions(code) if step.opname not in _IGNORED]
+    for number, step in enumerate(steps):
+        if step.argval not in _BY_ARGUMENT:
+            continue
+        if step.opname not in ("LOAD_GLOBAL", "LOAD_NAME"):
+            return False
+        arguments = []
+        for later in steps[number + 1 :]:
+            if not later.opname.startswith(_PLAIN_STEPS):
+                break
+            if later.opname != "PUSH_NULL":
+                arguments.append(later)
+        else:
+            return False
+        constants = [later for later in arguments if later.opname == "LOAD_CONST"]
+        if not constants or type(constants[0].argval) is not str:
+            return False
+        # The name is the second argument: nothing but the object, which may be an attribute, is before it.
+        before = [
+            later
+            for later in arguments[: arguments.index(constants[0])]
+            if not later.opname.startswith("LOAD_ATTR")
+        ]
+        after = arguments[arguments.index(constants[0]) + 1 :]
+        if len(before) != 1 or len(after) > 1 or not later.opname.startswith("CALL"):
+            return False
+    return True
+
+
+def is_read_by_name(value: Any) -> bool:
+    """Return whether an object's attributes are read by code that is seen: that of classes of programs."""
+    bases = type(value).__mro__
+    if not all([base in _PLAIN_BASES or not is_foreign(module_of(base)) for base in bases]):
+        return False
+    table = vars(value)  # a module that is being made may have no hooks yet
+    return not any([table.get(hooks) for hooks in ("_forward_hooks", "_forward_pre_hooks")])
+
+
+@cache
+def _of_modules() -> frozenset[str]:
+    return frozenset(vars(Module()))
+
+
+def reads_always(name: Any) -> bool:
+    """Return whether an attribute may be read without its name in a program's code."""
+    return not isinstance(name, str) or name.startswith("__") or name in _of_modules()
