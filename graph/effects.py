@@ -12,7 +12,7 @@ import gc
 import io
 import sys
 from collections.abc import Callable
-from types import FrameType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 from .classes import LIBRARY, is_standard, module_of
@@ -63,7 +63,9 @@ def is_impure(function: Callable[..., Any], frame: FrameType) -> bool:
     if id(function) in _IMPURE:
         return True
     if id(function) in _INTERPRETER:  # Python's own modules do so for nothing that programs see
-        return is_asked_for(frame) if caller == "inspect" else not is_standard(caller)
+        if caller == "inspect" and function is not id:
+            return is_asked_for(frame)
+        return not is_standard(caller)
     home = _home_of(function)
     if home.startswith(_IMPURE_MODULES):
         return True
@@ -84,7 +86,10 @@ def _home_of(function: Any) -> str:
     if module_of(kind).startswith(LIBRARY):
         return LIBRARY
     name = function.__name__
-    return next((module_of(base) for base in kind.__mro__ if name in vars(base)), module_of(kind))
+    for base in kind.__mro__:
+        if not isinstance(vars(base).get(name), (FunctionType, type(None))):  # that calls this one
+            return module_of(base)
+    return module_of(kind)
 
 
 def _name_of(frame: FrameType) -> str:
