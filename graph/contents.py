@@ -7,7 +7,7 @@ import logging
 import sys
 from collections import defaultdict
 from collections.abc import Callable
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from typing import Any
 
 from .comparing import MISSING
@@ -125,10 +125,11 @@ def of_factory(mapping: defaultdict[Any, Any]) -> list[Any]:
     return [mapping.default_factory]
 
 
-def of_context() -> list[Any]:
+def of_context(context: Context | None = None) -> list[Any]:
     """Return the context variables of this thread and what they stand for, among them NumPy's settings."""
-    context = copy_context()
-    return [*context, *context.values()]
+    if context is None:
+        context = copy_context()
+    return [item for pair in sorted(context.items(), key=lambda pair: id(pair[0])) for item in pair]
 
 
 def decimal_settings() -> list[Any]:

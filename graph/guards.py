@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import dis
 import gc
+import os
 import sys
 import weakref
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from tensorplug.nn import Module
 from tensorplug.nn.hooks import global_hooks
 
 from .classes import LIBRARY, has_state, is_standard
+from .comparing import alike
 from .contents import of_context
 from .effects import is_asked_for, is_impure
 from .lookups import names_in, reads_all
@@ -33,6 +35,10 @@ from .state import State
 __all__ = ["Watch", "has_state"]
 
 
+#: Functions of :mod:`os` that read the environment.
+_OF_ENVIRONMENT = frozenset(
+    ("__getitem__", "__iter__", "__len__", "__repr__", "copy", "getenv", "encode", "decode")
+)
 #: Functions of :mod:`threading` that tell who calls, and beside whom.
 _OF_THREADS = frozenset(("active_count", "current_thread", "enumerate", "main_thread"))
 #: Functions of Python's that return what other programs may change.
@@ -66,12 +72,15 @@ class Watch(State):
         if is_standard(name):
             self.read.update(code.co_names)
             finalizer = name == "weakref" and isinstance(here.get("self"), weakref.finalize)
+            if name == "os" and code.co_name in _OF_ENVIRONMENT:
+                self.add(os.environ, "the environment")  # which only other functions change
+                return
             of_thread = name == "threading" and code.co_name in _OF_THREADS
             if (name == "os" or finalizer or of_thread) and is_asked_for(frame):
                 self._effect(f"calls {name}.{'finalize' if finalizer else code.co_name}()")
             return
         if name.startswith("numpy."):  # its arrays are noted where they are looked at
-            self.settings(of_context)
+            self.settings(of_context, of_context(self._context))
             return
         if "self" in here:
             self._object(here["self"], code.co_name == "__init__", library)
@@ -227,10 +236,7 @@ class Watch(State):
         """After the first run: note what it changed, and what it looked at that cannot be compared."""
         super().settle()
         self.own.clear()
-        now = copy_context()
-        if len(now) != len(self._context) or any(
-            [now.get(variable) is not value for variable, value in self._context.items()]
-        ):
+        if not alike(of_context(), of_context(self._context)):
             self.effects.append("changes a context variable")
         changed = self.changed()
         if changed:

@@ -179,11 +179,12 @@ class State:
         """Keep a setting, which a function without arguments tells."""
         self._keep(read, "a setting", of_setting)
 
-    def settings(self, read: Callable[[], list[Any]]) -> None:
-        """Keep several settings, once."""
+    def settings(self, read: Callable[[], list[Any]], held: list[Any] | None = None) -> None:
+        """Keep several settings, once: as they are, or as they were before."""
         if id(read) not in self._known:
             self._known[id(read)] = read
-            self._keep(read, "a setting", lambda read: read())
+            held = read() if held is None else held
+            self._records.append((read, lambda read: read(), held, "a setting"))
 
     def _keep(self, value: Any, label: str, read: Callable[[Any], list[Any]]) -> list[Any]:
         held = read(value)

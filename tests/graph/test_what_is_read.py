@@ -7,11 +7,13 @@ import functools
 import inspect
 import logging
 import operator
+import os
 import pickle
 import sys
 import threading
 import types
 from collections import defaultdict
+from contextvars import ContextVar
 
 import numpy as np
 import pytest
@@ -306,3 +308,33 @@ def test_new_attributes_may_stand_before_those_of_the_class():
     del read.other
     read.number = 5
     assert compiled(x, read).item() == 5
+
+
+def test_the_environment_is_read_without_leaving_the_graph(monkeypatch):
+    def program(x):
+        return x * int(os.environ.get("TENSORPLUG_FACTOR", "1")) + ("TENSORPLUG_TERM" in os.environ)
+
+    compiled = tp.compile(program)
+    x = tp.ones(1)
+    assert [compiled(x).item() for _ in range(3)] == [1, 1, 1]
+    assert (len(compiled.explain().graphs), compiled.explain().calls) == (1, 2)
+    monkeypatch.setenv("TENSORPLUG_FACTOR", "3")
+    assert [compiled(x).item() for _ in range(2)] == [3, 3]
+    monkeypatch.setenv("TENSORPLUG_TERM", "")
+    assert compiled(x).item() == 4
+
+
+def test_context_variables_that_are_put_back_leave_calls_as_they_are():
+    inside = ContextVar("inside")
+
+    def program(x):
+        token = inside.set([])
+        try:
+            return x * float(np.sum(np.ones(2)))
+        finally:
+            inside.reset(token)
+
+    compiled = tp.compile(program)
+    for _ in range(4):
+        assert compiled(tp.ones(1)).item() == 2
+    assert not compiled.explain().breaks
