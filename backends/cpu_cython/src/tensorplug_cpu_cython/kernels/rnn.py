@@ -11,6 +11,7 @@ from tensorplug.plugin import KernelTable
 
 from .. import rnn
 from ..allocator import empty
+from ..copying import clone_strided
 from ..halves import add_floats
 from ..library import onednn
 
@@ -46,6 +47,18 @@ def _matmul() -> Any:
     return matmul
 
 
+#: For so many products a matrix is written down transposed: oneDNN turns it around in each.
+_MANY = 12
+
+
+def _turned(weight: Array, steps: int) -> Array:
+    """Return a matrix transposed, to be multiplied by in each of the steps."""
+    if steps < _MANY or not _by_onednn(weight):
+        return weight.T
+    turned: Array = clone_strided(weight.T, (len(weight), 1))
+    return turned
+
+
 def _order(steps: int, reverse: bool) -> Sequence[int]:
     return range(steps - 1, -1, -1) if reverse else range(steps)
 
@@ -70,8 +83,9 @@ def lstm_layer(inputs: Sequence[Array], reverse: bool) -> tuple[Array, Array, Ar
     gates, weight, hidden, cell = inputs
     steps, (n, h) = len(gates), hidden.shape
     output, states, own = (empty((steps, n, size), gates.dtype) for size in (h, h, 4 * h))
+    turned = _turned(weight, steps)
     for t in _order(steps, reverse):
-        _multiply(hidden, weight.T, own[t])
+        _multiply(hidden, turned, own[t])
         hidden, cell = rnn.lstm_cell((gates[t], own[t], cell), (output[t], states[t]))
     return output, states, own
 
@@ -88,16 +102,15 @@ def lstm_layer_backward(
     gates, weight, hidden, cell = inputs
     output, states, own = results
     g_gates = empty(gates.shape, gates.dtype)
-    g_hidden, total, g_cell, g_total = (np.zeros_like(cell, order="C") for _ in range(4))
+    g_hidden, g_cell = (np.zeros_like(cell, order="C") for _ in range(2))
     further = g_own.any()  # only where these gradients are differentiated themselves
     g_all = empty(gates.shape, gates.dtype) if further else g_gates
     steps = len(gates)
     for t in _order(steps, not reverse):
         begun = t + 1 if reverse else t - 1
-        np.add(g_output[t], g_hidden, out=total)
-        np.add(g_states[t], g_cell, out=g_total)
         given = gates[t], own[t], states[begun] if 0 <= begun < steps else cell
-        rnn.lstm_cell_gradient(total, g_total, given, states[t], (g_gates[t], g_cell))
+        made = g_gates[t], g_cell
+        rnn.lstm_step_gradient(g_output[t], g_states[t], given, states[t], g_hidden, g_cell, made)
         if further:
             np.add(g_gates[t], g_own[t], out=g_all[t])
         _multiply(g_all[t], weight, g_hidden)
@@ -111,8 +124,9 @@ def gru_layer(inputs: Sequence[Array], reverse: bool) -> tuple[Array, Array]:
     steps, (n, h) = len(gates), hidden.shape
     output, own = (empty((steps, n, size), gates.dtype) for size in (h, 3 * h))
     bias = np.ascontiguousarray(bias)
+    turned = _turned(weight, steps)
     for t in _order(steps, reverse):
-        _multiply(hidden, weight.T, own[t], bias)
+        _multiply(hidden, turned, own[t], bias)
         hidden = rnn.gru_cell((gates[t], own[t], hidden), (output[t],))
     return output, own
 
@@ -129,14 +143,14 @@ def gru_layer_backward(
     output, own = results
     g_gates = empty(gates.shape, gates.dtype)
     g_all = empty(gates.shape, gates.dtype)
-    g_hidden, total, direct = (np.zeros_like(hidden, order="C") for _ in range(3))
+    g_hidden, direct = (np.zeros_like(hidden, order="C") for _ in range(2))
     further = g_own.any()  # only where these gradients are differentiated themselves
     before = _before(hidden, output, reverse)
     for t in _order(len(gates), not reverse):
-        np.add(g_output[t], g_hidden, out=total)
-        rnn.gru_cell_gradient(total, (gates[t], own[t], before[t]), (g_gates[t], g_all[t], direct))
+        given, made = (gates[t], own[t], before[t]), (g_gates[t], g_all[t], direct)
+        rnn.gru_step_gradient(g_output[t], given, g_hidden, direct, made)
         if further:
             g_all[t] += g_own[t]
         _multiply(g_all[t], weight, g_hidden)
-        g_hidden += direct
+    g_hidden += direct
     return g_gates, _weight_gradient(g_all, before), g_hidden, g_all.sum((0, 1))
