@@ -49,6 +49,7 @@ from .kernels import (
     triangles,
 )
 from .pointwise_regions import PointwiseFuser
+from .rearranging_regions import ViewFuser
 
 FAMILIES = (
     comparison,
@@ -212,7 +213,7 @@ class CythonPlugin:
     @hookimpl
     def tensorplug_fusers(self) -> Iterable[Fuser]:
         """Return what runs parts of compiled programs."""
-        always = [PointwiseFuser(), _Later("batch_norm", 6)]
+        always = [PointwiseFuser(), ViewFuser(), _Later("batch_norm", 6)]
         if library.onednn is None:
             return always
         return [
