@@ -69,6 +69,11 @@ def _before(first: Array, all_steps: Array, reverse: bool) -> Array:
     return np.concatenate(parts)
 
 
+def _part_of(g_own: Array | None) -> Array | None:
+    """Return the gradients of the gates that are to be added; there are some where gradients are differentiated."""
+    return g_own if g_own is not None and g_own.any() else None
+
+
 def _weight_gradient(g_own: Array, before: Array) -> Array:
     """Return what all steps give the weights, as one product."""
     rows = g_own.shape[0] * g_own.shape[1]
@@ -92,27 +97,29 @@ def lstm_layer(inputs: Sequence[Array], reverse: bool) -> tuple[Array, Array, Ar
 
 def lstm_layer_backward(
     g_output: Array,
-    g_states: Array,
-    g_own: Array,
+    g_states: Array | None,
+    g_own: Array | None,
     inputs: Sequence[Array],
     reverse: bool,
     results: Sequence[Array],
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the gradients of the four inputs."""
+    """Return the gradients of the four inputs; None stands for gradients of zero."""
     gates, weight, hidden, cell = inputs
     output, states, own = results
     g_gates = empty(gates.shape, gates.dtype)
     g_hidden, g_cell = (np.zeros_like(cell, order="C") for _ in range(2))
-    further = g_own.any()  # only where these gradients are differentiated themselves
-    g_all = empty(gates.shape, gates.dtype) if further else g_gates
+    further = _part_of(g_own)
+    g_all = g_gates if further is None else empty(gates.shape, gates.dtype)
     steps = len(gates)
+    if g_states is None:
+        g_states = np.broadcast_to(np.zeros_like(cell[:1]), output.shape)
     for t in _order(steps, not reverse):
         begun = t + 1 if reverse else t - 1
         given = gates[t], own[t], states[begun] if 0 <= begun < steps else cell
         made = g_gates[t], g_cell
         rnn.lstm_step_gradient(g_output[t], g_states[t], given, states[t], g_hidden, g_cell, made)
-        if further:
-            np.add(g_gates[t], g_own[t], out=g_all[t])
+        if further is not None:
+            np.add(g_gates[t], further[t], out=g_all[t])
         _multiply(g_all[t], weight, g_hidden)
     g_weight = _weight_gradient(g_all, _before(hidden, output, reverse))
     return g_gates, g_weight, g_hidden, g_cell
@@ -133,24 +140,24 @@ def gru_layer(inputs: Sequence[Array], reverse: bool) -> tuple[Array, Array]:
 
 def gru_layer_backward(
     g_output: Array,
-    g_own: Array,
+    g_own: Array | None,
     inputs: Sequence[Array],
     reverse: bool,
     results: Sequence[Array],
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the gradients of the four inputs."""
+    """Return the gradients of the four inputs; None stands for gradients of zero."""
     gates, weight, hidden, _ = inputs
     output, own = results
     g_gates = empty(gates.shape, gates.dtype)
     g_all = empty(gates.shape, gates.dtype)
     g_hidden, direct = (np.zeros_like(hidden, order="C") for _ in range(2))
-    further = g_own.any()  # only where these gradients are differentiated themselves
+    further = _part_of(g_own)
     before = _before(hidden, output, reverse)
     for t in _order(len(gates), not reverse):
         given, made = (gates[t], own[t], before[t]), (g_gates[t], g_all[t], direct)
         rnn.gru_step_gradient(g_output[t], given, g_hidden, direct, made)
-        if further:
-            g_all[t] += g_own[t]
+        if further is not None:
+            g_all[t] += further[t]
         _multiply(g_all[t], weight, g_hidden)
     g_hidden += direct
     return g_gates, _weight_gradient(g_all, before), g_hidden, g_all.sum((0, 1))
