@@ -45,7 +45,8 @@ def test_views(seed):
     made = views(sources)
     for view, expected in zip(made, wanted, strict=True):
         assert np.array_equal(view, expected)
-        assert view.strides == expected.strides and np.may_share_memory(view, expected)
+        assert view.strides == expected.strides
+        assert np.may_share_memory(view, expected)
     other = [np.empty_like(source) for source in sources]
     other[0][:] = other[1][:] = 7
     assert all([(view == 7).all() for view in views(other)])
@@ -75,7 +76,8 @@ def test_a_program_of_views():
         x = tp.randn(6, 8)
         found = compiled(x)
         for value, expected in zip(found, program(x), strict=True):
-            assert value.stride() == expected.stride() and tp.equal(value, expected)
+            assert value.stride() == expected.stride()
+            assert tp.equal(value, expected)
     fused = [s for s in steps_of(compiled) if hasattr(s, "fuser") and s.fuser.name == "views"]
     assert [len(step.out) for step in fused] == [3] or [len(step.out) for step in fused] == [2, 1]
     assert not [q for q in tp.plugins.quarantined_fusers() if q.plugin.startswith("cpu_cython")]

@@ -37,10 +37,11 @@ def gru(x, h, _, weights):
 @pytest.mark.parametrize("dtype", [tp.float32, tp.float64], ids=str)
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
 @pytest.mark.parametrize(
-    "steps, rows, size", [(1, 3, 5), (4, 1, 8), (12, 2, 16), (13, 17, 7), (30, 1, 33), (15, 32, 64)]
+    ("steps", "rows", "size"),
+    [(1, 3, 5), (4, 1, 8), (12, 2, 16), (13, 17, 7), (30, 1, 33), (15, 32, 64)],
 )
 def test_all_steps_of_a_layer(kind, dtype, steps, rows, size):
-    """Results and gradients, with counts of steps for which weights are written down transposed, and others."""
+    """Results and gradients, with so many steps that weights are written down transposed, and fewer."""
     tp.manual_seed(steps)
     layer = getattr(nn, kind)(size, size, bidirectional=True, dtype=dtype)
     x, towards = (

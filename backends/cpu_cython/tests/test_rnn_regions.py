@@ -36,7 +36,7 @@ def test_gradients(kind, use, bidirectional, dtype):
 
     compiled = tp.compile(program)
     leaves = list(layer.parameters())
-    for turn in range(4):
+    for _ in range(4):
         x = tp.randn(14, 3, 6, dtype=dtype, requires_grad=True)
         found = tp.autograd.grad(compiled(x), [x, *leaves])
         expected = tp.autograd.grad(program(x), [x, *leaves])

@@ -79,7 +79,7 @@ def test_choices_and_copies(given: Any, layout: str) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "int32", "float64", "int8"])
 @pytest.mark.parametrize("channels", [2, 3, 4, 5])
 def test_images_channels_last_and_back(channels: int, dtype: str) -> None:
-    """Copies of images whose channels come to lie beside each other, and apart, whole ones and parts of others."""
+    """Copies of images whose channels come to lie beside each other, and apart; whole ones and parts."""
     generator = np.random.default_rng(channels)
     for height, width in ((1, 15), (1, 16), (5, 7), (31, 33), (100, 3)):
         image = generator.integers(0, 100, (3, channels, height + 2, width + 2)).astype(dtype)

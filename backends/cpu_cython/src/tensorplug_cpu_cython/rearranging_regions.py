@@ -1,6 +1,7 @@
-"""Shows what follows each other of views in one call: those that only lead to others are left out.
+"""Makes views that follow each other in one call; those that only lead to others are left out.
 
-Where an array lies is known before a program runs; so is then how its views, and the views of these, lie in it.
+How an array lies is known before a program runs, and with that how its views, and the views of these, lie
+in it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs the gradients of recurrent layers without those of their results that nobody takes.
 
-Of most layers only the output is used. Zeros stand for the gradients of the cell states and of the gates then, as
-constants of the program: here they are neither read nor added.
+Of most layers only the output is used. Zeros stand for the gradients of the cell states and of the gates
+then, as constants of the program: here they are neither read nor added.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def _zeros(program: FusionProgram, step: FusionStep) -> tuple[int, ...]:
     found = []
     for index in _GIVEN.get(step.kernel, ()):
         given = step.arguments[index]
-        if isinstance(given, Operand) and program.arrays[given.place].constant:
-            if not program.constant(given.place).any():
-                found.append(index)
+        if not isinstance(given, Operand) or not program.arrays[given.place].constant:
+            continue
+        if not program.constant(given.place).any():
+            found.append(index)
     return tuple(found)

@@ -70,7 +70,7 @@ def _before(first: Array, all_steps: Array, reverse: bool) -> Array:
 
 
 def _part_of(g_own: Array | None) -> Array | None:
-    """Return the gradients of the gates that are to be added; there are some where gradients are differentiated."""
+    """Return what is to be added to the gates' gradients, which there is where those are differentiated."""
     return g_own if g_own is not None and g_own.any() else None
 
 
