@@ -4,7 +4,7 @@ cimport numpy as np
 
 np.import_array()
 
-cdef extern from "c/views.h":
+cdef extern from "c/strided_views.h":
     object tp_view(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *)
 
 cdef enum:

@@ -21,7 +21,7 @@ cdef enum:
 cdef extern from "c/parallel.h":
     pass
 
-cdef extern from "c/views.h":
+cdef extern from "c/strided_views.h":
     object tp_view_as(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *, np.dtype)
     object tp_view(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *)
 

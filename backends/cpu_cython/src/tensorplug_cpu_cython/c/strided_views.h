@@ -1,6 +1,6 @@
 /* NumPy arrays that show the memory of others. */
-#ifndef TENSORPLUG_VIEWS_H
-#define TENSORPLUG_VIEWS_H
+#ifndef TENSORPLUG_STRIDED_VIEWS_H
+#define TENSORPLUG_STRIDED_VIEWS_H
 
 #include <Python.h>
 #include <numpy/arrayobject.h>
