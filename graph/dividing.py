@@ -39,16 +39,16 @@ from .sources import Source, code_of, source_of, sources
 
 __all__ = ["divided", "written"]
 
-#: Functions with these stay whole: another function writes a variable of theirs, or they wait.
-_WHOLE = (ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Await)
+#: Functions with these stay whole: they wait.
+_WHOLE = (ast.Yield, ast.YieldFrom, ast.Await)
 #: So do those that call one of these: a variable may be seen by name. The latter two do with an argument what
 #: they do anywhere.
 _BY_NAME = frozenset({"locals", "eval", "exec", "vars", "dir"})
 _OF_OBJECTS = frozenset({"vars", "dir"})
 #: Statements with these stay where they are.
 _STAYS = (
-    ast.Return, ast.Delete, ast.Import, ast.ImportFrom, ast.Global, ast.Try, ast.TryStar, ast.Raise,
-    ast.ClassDef,
+    ast.Return, ast.Delete, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Try, ast.TryStar,
+    ast.Raise, ast.ClassDef,
 )  # fmt: skip
 _OF_CLASSES = frozenset({"super", "__class__"})
 _BLOCKS = (ast.If, ast.With, ast.Try, ast.Match, *LOOPS)
@@ -98,7 +98,7 @@ def divided(
     if source is None or any([isinstance(node, _WHOLE) for node in _below(source.tree)]):
         return None
     tree = source.tree
-    if _sees_by_name(tree):
+    if _sees_by_name(tree) or _is_written_within(tree):
         return None
     division = _Division(function, source, line, make, owner, callee)
     parameters = {argument.arg for argument in ast.walk(tree.args) if isinstance(argument, ast.arg)}
@@ -130,7 +130,13 @@ class _Division:
         self.variables = {*function.__code__.co_varnames, *function.__code__.co_cellvars}
         nodes = list(_below(source.tree))
         self.reads = Counter(read_names(nodes))
-        self.globals = {n for node in nodes if isinstance(node, ast.Global) for n in node.names}
+        # Variables of others that it writes.
+        self.globals = {
+            name
+            for node in nodes
+            if isinstance(node, (ast.Global, ast.Nonlocal))
+            for name in node.names
+        }
         self.unsettled = unsettled_in(source.tree) & self.variables
         # The statements that define functions which do the same wherever they are defined.
         self.functions = functions_in(source.tree, self.unsettled)
@@ -364,6 +370,15 @@ def _sees_by_name(tree: ast.FunctionDef) -> bool:
     calls = [node for node in _below(tree) if isinstance(node, ast.Call) and node.args]
     of_objects = [call.func for call in calls if getattr(call.func, "id", "") in _OF_OBJECTS]
     return len(names) > len(of_objects)
+
+
+def _is_written_within(tree: ast.FunctionDef) -> bool:
+    """Return whether a function within the function writes a variable of that, or of one around it."""
+    own = [
+        node for child in tree.body if not isinstance(child, SCOPES) for node in own_nodes(child)
+    ]
+    count = len([node for node in _below(tree) if isinstance(node, ast.Nonlocal)])
+    return count > len([node for node in own if isinstance(node, ast.Nonlocal)])
 
 
 def _fields(module: Module) -> frozenset[str]:

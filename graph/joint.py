@@ -222,8 +222,9 @@ def _simplify(joint: Graph, views: set[Value]) -> None:
             value = other[value]
         return value
 
+    returned = {*values_in(joint.result[:2])}
     for node in joint.nodes:
-        if node.op is detach:
+        if node.op is detach or (_shows_all(node) and node.output not in returned):
             other[node.output] = node.args[0]
     for node in joint.nodes:
         for position in node.updates:
@@ -238,6 +239,11 @@ def _simplify(joint: Graph, views: set[Value]) -> None:
     joint.result = map_values(joint.result, stands_for)
     merge_common(joint, memory_of(values_in(joint.result[:2]), views))
     _use_results(joint)
+
+
+def _shows_all(node: Node) -> bool:
+    """Return whether a node is a view in the shape that its argument has."""
+    return node.op in (_VIEW, _RESHAPE) and node.output.shape == node.args[0].shape
 
 
 def _use_results(joint: Graph) -> None:

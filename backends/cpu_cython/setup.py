@@ -30,6 +30,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "creation": ([], []),
     "sorting_search": ([], []),
     "rnn": ([], ["rnn.c"]),
+    "rearranging_views": ([], []),
     "embedding": ([], ["embedding.c"]),
     "dropout": ([], ["dropout.c"]),
     "indexing": ([], []),

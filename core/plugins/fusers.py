@@ -200,8 +200,8 @@ class Fuser(ABC):
         ----------
         program, region : FusionProgram, Region
         inputs, outputs : sequence of int
-            The places of the arrays that the call gets, and of those that it returns, which are new memory
-            with the shapes and dtypes of ``program.arrays``.
+            The places of the arrays that the call gets, and of those that it returns, with the shapes and
+            dtypes of ``program.arrays``: new memory, but where a step is a view.
         """
 
 

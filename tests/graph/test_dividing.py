@@ -695,3 +695,40 @@ def test_random_programs(part, tmp_path):
         for seed in range(part, COUNT, 3)
     ]
     assert sum(map(bool, calls)) > len(calls) / 3
+
+
+COUNTING = """\
+import tensorplug as tp
+def counting():
+    calls, total, last = 0, tp.zeros(3), None
+    def step(x):
+        nonlocal calls, total
+        for _ in range(3):
+            x = (x * 0.9 + 0.1).abs()
+        calls += 1
+        y = (x * 2 + 1).sin() * x
+        total = total + y.detach()
+        if calls % 3 == 0:
+            nonlocal last
+            last = y.cos() + total
+            y = y * 0.5 + last.sum()
+        z = (y * 0.9 + 0.1).abs() * y
+        return z + total.sum()
+    return step, lambda: (calls, total, last)
+"""
+
+
+def test_a_function_that_writes_variables_around_it(tmp_path):
+    """They have the values that they have in the program, at each call."""
+    module = loaded(COUNTING, tmp_path)
+    (step, told), (plain, expected) = module.counting(), module.counting()
+    compiled = tp.compile(step)
+    for _ in range(10):
+        x = tp.rand(3, requires_grad=True)
+        found, wanted = compiled(x), plain(x)
+        assert tp.equal(found, wanted)
+        (g,), (h,) = (tp.autograd.grad(value.sum(), [x]) for value in (found, wanted))
+        assert tp.equal(g, h)
+        for value, other in zip(told(), expected(), strict=True):
+            assert tp.equal(value, other) if isinstance(value, tp.Tensor) else value == other
+    assert compiled.explain().graphs

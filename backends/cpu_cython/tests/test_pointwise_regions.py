@@ -225,3 +225,24 @@ def test_other_arrays_are_refused():
         Tiles((4,), (0,), [(0, (4,))], [(0, (4,))], [(1, (), (0, 7))], [], 1024)
     with pytest.raises(ValueError, match="too much"):
         Tiles((4,), (0,), [(0, (4,))] * 40, [(0, (4,))], [], [], 1024)
+
+
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64], ids=str)
+@pytest.mark.parametrize("size", [31, 64, 128, 131, 700])
+def test_numbers_of_rows(dtype, size):
+    """Numbers that differ from row to row, in each place, for counts of rows around those read ahead."""
+    for rows in (1, 2, 7, 8, 9, 16, 29):
+        of_row, other = (tp.randn(rows, 1, dtype=dtype) for _ in range(2))
+        of_column, all_ = tp.randn(size, dtype=dtype), tp.randn(rows, size, dtype=dtype)
+
+        def program(of_row, other, of_column, all_):
+            first = of_row * of_column
+            second = tp.lerp(first, other, all_) - first * all_ + of_row
+            return second, other - second.abs()
+
+        fused = tp.compile(program)
+        given = of_row, other, of_column, all_
+        for _ in range(3):
+            found = fused(*given)
+        for value, expected in zip(found, program(*given), strict=True):
+            assert np.array_equal(value.numpy(), expected.numpy(), equal_nan=True)

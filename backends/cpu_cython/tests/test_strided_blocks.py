@@ -74,3 +74,20 @@ def test_choices_and_copies(given: Any, layout: str) -> None:
         assert copied.flags.c_contiguous
         np.testing.assert_array_equal(copied, b)
         np.testing.assert_array_equal(pointwise.cast(b, np.dtype("float32")), b.astype("float32"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float64", "int8"])
+@pytest.mark.parametrize("channels", [2, 3, 4, 5])
+def test_images_channels_last_and_back(channels: int, dtype: str) -> None:
+    """Copies of images whose channels come to lie beside each other, and apart; whole ones and parts."""
+    generator = np.random.default_rng(channels)
+    for height, width in ((1, 15), (1, 16), (5, 7), (31, 33), (100, 3)):
+        image = generator.integers(0, 100, (3, channels, height + 2, width + 2)).astype(dtype)
+        last = np.ascontiguousarray(image.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)
+        inner = (..., slice(1, -1), slice(1, -1))
+        for given in (image, last, image[inner], last[inner], image[:, ::-1], last[:, ::-1]):
+            for like in (image, last, image[:, :, :-2, :-2], last[:, :, :-2, :-2]):
+                if like.shape == given.shape:
+                    out = np.zeros_like(like)
+                    pointwise.copy(out, given, out)
+                    np.testing.assert_array_equal(out, given)

@@ -49,6 +49,7 @@ from .kernels import (
     triangles,
 )
 from .pointwise_regions import PointwiseFuser
+from .rearranging_regions import ViewFuser
 
 FAMILIES = (
     comparison,
@@ -147,6 +148,10 @@ class _Later(Fuser):
             from .normalization_regions import NormalizationFuser
 
             return NormalizationFuser()
+        if self.name == "recurrent":
+            from .rnn_regions import RecurrentFuser
+
+            return RecurrentFuser()
         if self.name == "winograd":
             from .winograd_regions import WinogradFuser
 
@@ -212,7 +217,12 @@ class CythonPlugin:
     @hookimpl
     def tensorplug_fusers(self) -> Iterable[Fuser]:
         """Return what runs parts of compiled programs."""
-        always = [PointwiseFuser(), _Later("batch_norm", 6)]
+        always = [
+            PointwiseFuser(),
+            ViewFuser(),
+            _Later("batch_norm", 6),
+            _Later("recurrent", 4),
+        ]
         if library.onednn is None:
             return always
         return [

@@ -12,16 +12,18 @@ np.import_array()
 
 cdef extern from "c/rnn.h":
     ctypedef struct tp_rnn:
-        const void *in_ "in"[6]
-        Py_ssize_t step[6]
+        const void *in_ "in"[8]
+        Py_ssize_t step[8]
         void *out[3]
         Py_ssize_t n, h
     ctypedef void (*tp_rnn_loop)(const tp_rnn *, int) noexcept nogil
     ctypedef struct tp_rnn_kernels:
         tp_rnn_loop lstm[2]
         tp_rnn_loop lstm_backward[2]
+        tp_rnn_loop lstm_step_backward[2]
         tp_rnn_loop gru[2]
         tp_rnn_loop gru_backward[2]
+        tp_rnn_loop gru_step_backward[2]
 
 cdef extern from *:
     """
@@ -76,6 +78,14 @@ def lstm_cell_gradient(g_hidden, g_state, inputs, state, given=None):
     return run(kernels.lstm_backward, (*inputs, g_hidden, g_state, state), (4, 1), given)
 
 
+def lstm_step_gradient(g_hidden, g_state, inputs, state, next_hidden, next_state, given):
+    """Write the gradients of the gates and of the cell state, where others of the results come from the next step.
+
+    Those of the cell state may be written where they lie.
+    """
+    run(kernels.lstm_step_backward, (*inputs, g_hidden, g_state, state, next_hidden, next_state), (4, 1), given)
+
+
 def gru_cell(inputs, given=None):
     """Return the next state."""
     return run(kernels.gru, tuple(inputs), (1,), given)[0]
@@ -84,3 +94,11 @@ def gru_cell(inputs, given=None):
 def gru_cell_gradient(g, inputs, given=None):
     """Return the gradients of the two parts of the gates, and of the state."""
     return run(kernels.gru_backward, (*inputs, g), (3, 3, 1), given)
+
+
+def gru_step_gradient(g, inputs, next, direct, given):
+    """Write the gradients of the two parts of the gates, and of the state, where others come from the next step.
+
+    Those of the state may be written where `direct` lies.
+    """
+    run(kernels.gru_step_backward, (*inputs, g, next, direct), (3, 3, 1), given)

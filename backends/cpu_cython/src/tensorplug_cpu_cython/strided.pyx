@@ -21,6 +21,10 @@ cdef enum:
 cdef extern from "c/parallel.h":
     pass
 
+cdef extern from "c/strided_views.h":
+    object tp_view_as(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *, np.dtype)
+    object tp_view(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *)
+
 cdef extern from *:
     """
     #define TP_PAIRS(T)                                                                                \\
@@ -38,27 +42,8 @@ cdef extern from *:
         if (is_double) TP_PAIRS(uint64_t);
         else TP_PAIRS(uint32_t);
     }
-    /* Both calls take the references that they are given. */
-    static PyObject *tp_view_as(PyArrayObject *array, char *data, int dims, const npy_intp *shape,
-                                const npy_intp *strides, PyArray_Descr *descriptor) {
-        Py_INCREF(descriptor);
-        PyObject *view = PyArray_NewFromDescr(&PyArray_Type, descriptor, dims, (npy_intp *)shape,
-                                              (npy_intp *)strides, data,
-                                              PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, NULL);
-        if (!view) return NULL;
-        Py_INCREF(array);
-        if (PyArray_SetBaseObject((PyArrayObject *)view, (PyObject *)array) < 0) {
-            Py_DECREF(view);
-            return NULL;
-        }
-        return view;
-    }
-    #define tp_view(array, data, dims, shape, strides)                                                 \\
-        tp_view_as(array, data, dims, shape, strides, PyArray_DESCR(array))
     """
     void tp_pairs(const void *, const void *, void *, bint, Py_ssize_t, int) noexcept nogil
-    object tp_view_as(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *, np.dtype)
-    object tp_view(np.ndarray array, char *data, int dims, const np.npy_intp *, const np.npy_intp *)
     int PySlice_Unpack(object, Py_ssize_t *, Py_ssize_t *, Py_ssize_t *) except -1
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t, Py_ssize_t *, Py_ssize_t *, Py_ssize_t)
 

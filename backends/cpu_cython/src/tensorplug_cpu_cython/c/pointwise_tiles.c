@@ -1,5 +1,6 @@
 #include "pointwise_tiles.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "parallel.h"
@@ -80,7 +81,17 @@ static void run_loop(const tp_tile *tile, const tp_tile_call *call, ptrdiff_t ro
 }
 
 static void repeat(char *block, const char *number, int itemsize) {
-    for (int i = 0; i < TP_LARGEST_BLOCK; i += itemsize) memcpy(block + i, number, itemsize == 8 ? 8 : 4);
+    if (itemsize == 8) {
+        uint64_t value, to[TP_LARGEST_BLOCK / 8];
+        memcpy(&value, number, 8);
+        for (int i = 0; i < TP_LARGEST_BLOCK / 8; i++) to[i] = value;
+        memcpy(block, to, TP_LARGEST_BLOCK);
+    } else {
+        uint32_t value, to[TP_LARGEST_BLOCK / 4];
+        memcpy(&value, number, 4);
+        for (int i = 0; i < TP_LARGEST_BLOCK / 4; i++) to[i] = value;
+        memcpy(block, to, TP_LARGEST_BLOCK);
+    }
 }
 
 /* Return whether the elements that a link takes lie behind each other, or are one, in each of its arrays. */
@@ -93,13 +104,22 @@ static int fits(const tp_tile *tile, const tp_tile_link *link) {
     return 1;
 }
 
-/* Run the links of a chain over whole blocks of a row; return how many elements these have. */
-static ptrdiff_t run_links(const tp_tile *tile, const tp_tile_chain *chain, ptrdiff_t row) {
+/* What a link reads or writes: where that lies in the first row, and the step to the next. */
+typedef struct { char **data, *start; ptrdiff_t outer; int repeated; } tp_operand;
+
+/* Run the links of a chain over whole blocks of each row; return how many elements of a row these have.
+
+   A number that differs from row to row is repeated for several rows at once: what was just written in parts cannot be
+   read as one vector before it has reached the cache. */
+static ptrdiff_t run_links(const tp_tile *tile, const tp_tile_chain *chain) {
     const tp_tiles *t = tile->tiles;
     const int itemsize = t->itemsize[t->link[chain->link].registers[0]];
     const ptrdiff_t bytes = tile->n * itemsize / t->ways->block * t->ways->block;
     tp_link links[TP_TILE_LINKS + 1];
-    char blocks[TP_TILE_ARRAYS][TP_LARGEST_BLOCK] __attribute__((aligned(64)));
+    tp_operand operands[2 * TP_TILE_LINKS], numbers[TP_TILE_ARRAYS];
+    char blocks[TP_TILE_AHEAD][TP_TILE_ARRAYS][TP_LARGEST_BLOCK] __attribute__((aligned(64)));
+    int count = 0, repeated = 0, number_of[TP_TILE_ARRAYS];
+    for (int r = 0; r < t->arrays; r++) number_of[r] = -1;
     for (int i = 0; i < chain->links; i++) {
         const tp_tile_link *from = &t->link[chain->link + i];
         links[i].code = from->code;
@@ -108,19 +128,31 @@ static ptrdiff_t run_links(const tp_tile *tile, const tp_tile_chain *chain, ptrd
             const int r = from->registers[k];
             ptrdiff_t outer, inner;
             if (r < 0) continue;
-            links[i].data[k] = locate(tile, r, row, 0, &outer, &inner);
+            char *const start = locate(tile, r, 0, 0, &outer, &inner);
             links[i].moves[k] = inner ? -1 : 0;
-            if (inner) continue;
-            if (tile->repeated[r]) {
+            if (inner) {
+                operands[count++] = (tp_operand){&links[i].data[k], start, outer, 0};
+            } else if (tile->repeated[r]) {
                 links[i].data[k] = (char *)tile->repeated[r];
             } else {
-                repeat(blocks[r], links[i].data[k], itemsize);
-                links[i].data[k] = blocks[r];
+                if (number_of[r] < 0) {
+                    number_of[r] = repeated;
+                    numbers[repeated++] = (tp_operand){NULL, start, outer, 1};
+                }
+                operands[count++] = (tp_operand){&links[i].data[k], blocks[0][number_of[r]], sizeof(blocks[0]), 1};
             }
         }
     }
     links[chain->links].code = t->ways->end;
-    t->ways->run(links, bytes);
+    for (ptrdiff_t row = 0; row < tile->rows; row++) {
+        const ptrdiff_t next = row % TP_TILE_AHEAD;
+        for (ptrdiff_t h = row; !next && h < row + TP_TILE_AHEAD && h < tile->rows; h++)
+            for (int j = 0; j < repeated; j++)
+                repeat(blocks[h - row][j], numbers[j].start + h * numbers[j].outer, itemsize);
+        for (int j = 0; j < count; j++)
+            *operands[j].data = operands[j].start + (operands[j].repeated ? next : row) * operands[j].outer;
+        t->ways->run(links, bytes);
+    }
     return bytes / itemsize;
 }
 
@@ -141,12 +173,11 @@ static void run_chain(const tp_tile *given, const tp_tile_chain *chain) {
         tile.rows = 1;
     }
     linked = linked && tile.n * t->itemsize[t->link[chain->link].registers[0]] >= 2 * t->ways->block;
-    for (ptrdiff_t row = 0; row < (linked ? tile.rows : 1); row++) {
-        const ptrdiff_t done = linked ? run_links(&tile, chain, row) : 0;
-        if (done == tile.n) continue;
+    const ptrdiff_t done = linked ? run_links(&tile, chain) : 0;
+    if (done == tile.n) return;
+    for (ptrdiff_t row = 0; row < (linked ? tile.rows : 1); row++)
         for (int c = chain->first; c < chain->last; c++)
             run_loop(&tile, &t->call[c], row, linked ? 1 : tile.rows, done);
-    }
 }
 
 /* Run all calls over the rows of a tile. */

@@ -6,6 +6,7 @@
 
 enum { TP_TILE_ARRAYS = 24, TP_TILE_REGISTERS = 96, TP_TILE_CALLS = 64, TP_TILE_DIMS = 32 };
 enum { TP_TILE_BYTES = 24576 }; /* for a tile of all arrays and what lies between, in each thread's first cache */
+enum { TP_TILE_AHEAD = 8 }; /* for how many rows numbers are repeated at once */
 enum { TP_TILE_LEAST = 64, TP_TILE_MOST = 4096 }; /* elements of a tile */
 enum { TP_TILE_BUFFER = TP_TILE_CALLS * TP_TILE_LEAST * 8 }; /* more than TP_TILE_BYTES, for very many registers */
 enum { TP_TILE_LINKS = 3 * TP_TILE_CALLS }; /* a call has at most a load, a link and a store */

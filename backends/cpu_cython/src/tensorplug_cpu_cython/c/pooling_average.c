@@ -38,6 +38,16 @@ static int whole(const tp_boxes *p) {
     return 1;
 }
 
+/* Whether all results are the only element of their plane. */
+static int single(const tp_boxes *p) {
+    for (int d = 0; d < 3; d++) {
+        if (p->size[d] != 1) return 0;
+        for (ptrdiff_t i = 0; i < p->where[d]; i++)
+            if (p->first[d][i] || p->behind[d][i] != 1 || p->divisor[d][i] != 1) return 0;
+    }
+    return 1;
+}
+
 #define T float
 #define SUMMED(total, row, n, expression) SUM_VECTORS(float, total, row, n, expression)
 #define OF(name) name##_F32

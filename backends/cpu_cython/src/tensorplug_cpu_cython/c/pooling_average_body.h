@@ -105,6 +105,13 @@ static void OF(mean)(const tp_boxes *p, const void *x_, void *o_) {
         });
         return;
     }
+    if (!p->channels_last && single(p)) {
+        TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
+            for (ptrdiff_t k = begin; k < end; k++)
+                for (ptrdiff_t i = 0; i < results; i++) o[k * results + i] = x[k];
+        });
+        return;
+    }
     if (!p->channels_last && columns < NARROW && plane <= SMALL && p->samples * channels >= SEVERAL) {
         TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
             for (ptrdiff_t k = begin; k < end; k += BESIDE)
@@ -213,6 +220,15 @@ static void OF(gradient)(const tp_boxes *p, const void *g_, void *o_) {
             for (ptrdiff_t k = begin; k < end; k++) {
                 const T part = g[k] / by;
                 for (ptrdiff_t i = 0; i < plane; i++) o[k * plane + i] += part;
+            }
+        });
+        return;
+    }
+    if (!p->channels_last && single(p)) {
+        TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
+            for (ptrdiff_t k = begin; k < end; k++) {
+                SUMMED(total, g + k * results, results, v)
+                o[k] += total;
             }
         });
         return;

@@ -4,7 +4,7 @@
 
 #include "level.h"
 
-enum { TP_CELL_INPUTS = 6, TP_CELL_OUTPUTS = 3 };
+enum { TP_CELL_INPUTS = 8, TP_CELL_OUTPUTS = 3 };
 
 typedef struct {
     const void *in[TP_CELL_INPUTS];
@@ -15,9 +15,10 @@ typedef struct {
 
 typedef void (*tp_rnn_loop)(const tp_rnn *cell, int threads);
 
-/* Inputs: gates, own, cell or hidden; for the gradients then the results' gradients, and the LSTM's state. */
+/* Inputs: gates, own, cell or hidden; for the gradients then the results' gradients, and the LSTM's state. Among all
+   steps of a layer, then the gradients from the next step: of hidden and cell, or the GRU's two parts. */
 typedef struct {
-    tp_rnn_loop lstm[2], lstm_backward[2], gru[2], gru_backward[2]; /* float, double */
+    tp_rnn_loop lstm[2], lstm_backward[2], lstm_step_backward[2], gru[2], gru_backward[2], gru_step_backward[2];
 } tp_rnn_kernels;
 
 TP_DECLARE(const tp_rnn_kernels, tp_rnn_table);

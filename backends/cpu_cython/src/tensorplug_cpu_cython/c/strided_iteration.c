@@ -1,5 +1,6 @@
 #include "strided_iteration.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "parallel.h"
@@ -155,6 +156,50 @@ static void short_rows(const tp_iteration *w, char *const *data, tp_loop loop, c
     }
 }
 
+enum { WEAVE_LEAST = 16 };
+
+/* Copies of three or four long rows whose elements, of four bytes, come to lie beside each other, as the channels of
+   images do, or of such elements into rows. */
+#define WEAVE(N, ROWS, ONE)                                                                            \
+    static void weave_##N(uint32_t *restrict one, uint32_t *restrict a, uint32_t *restrict b,          \
+                          uint32_t *restrict c, uint32_t *restrict d, ptrdiff_t n, int apart) {        \
+        (void)d;                                                                                       \
+        if (apart) {                                                                                   \
+            for (ptrdiff_t i = 0; i < n; i++) { ROWS }                                                 \
+        } else {                                                                                       \
+            for (ptrdiff_t i = 0; i < n; i++) { ONE }                                                  \
+        }                                                                                              \
+    }
+WEAVE(3, a[i] = one[3 * i]; b[i] = one[3 * i + 1]; c[i] = one[3 * i + 2];
+      , one[3 * i] = a[i]; one[3 * i + 1] = b[i]; one[3 * i + 2] = c[i];)
+WEAVE(4, a[i] = one[4 * i]; b[i] = one[4 * i + 1]; c[i] = one[4 * i + 2]; d[i] = one[4 * i + 3];
+      , one[4 * i] = a[i]; one[4 * i + 1] = b[i]; one[4 * i + 2] = c[i]; one[4 * i + 3] = d[i];)
+
+/* Return which operand of a copy has elements beside each other whose rows are apart in the other; -1 if none has. */
+static int woven(const tp_iteration *w) {
+    const ptrdiff_t n = w->dims > 1 ? w->shape[1] : 0;
+    if (!w->copies || w->operands != 2 || w->itemsize[0] != 4 || w->shape[0] < WEAVE_LEAST || (n != 3 && n != 4)) return -1;
+    for (int k = 0; k < 2; k++) {
+        const ptrdiff_t *one = w->strides[k], *rows = w->strides[1 - k];
+        if (one[0] == 4 * n && one[1] == 4 && rows[0] == 4 && rows[1] >= 4 * w->shape[0]) return k;
+    }
+    return -1;
+}
+
+static void weave(const tp_iteration *w, char *const *data, int one, ptrdiff_t begin, ptrdiff_t end) {
+    for (ptrdiff_t image = begin; image < end; image++) {
+        char *now[2] = {data[0], data[1]};
+        ptrdiff_t rest = image;
+        for (int i = 2; i < w->dims; i++) {
+            for (int k = 0; k < 2; k++) now[k] += rest % w->shape[i] * w->strides[k][i];
+            rest /= w->shape[i];
+        }
+        uint32_t *row[4];
+        for (int i = 0; i < 4; i++) row[i] = (uint32_t *)(now[1 - one] + (i < w->shape[1] ? i * w->strides[1 - one][1] : 0));
+        (w->shape[1] == 3 ? weave_3 : weave_4)((uint32_t *)now[one], row[0], row[1], row[2], row[3], w->shape[0], !one);
+    }
+}
+
 void tp_iteration_run(const tp_iteration *iteration, char *const *data, tp_loop loop, const double *p, int threads) {
     ptrdiff_t total = 1;
     for (int i = 0; i < iteration->dims; i++) total *= iteration->shape[i];
@@ -162,6 +207,12 @@ void tp_iteration_run(const tp_iteration *iteration, char *const *data, tp_loop 
     if (!iteration->dims) {
         const ptrdiff_t none[TP_OPERANDS] = {0};
         loop(data, none, 1, p);
+        return;
+    }
+    const int one = woven(iteration);
+    if (one >= 0) {
+        const ptrdiff_t images = total / iteration->shape[0] / iteration->shape[1];
+        TP_PARALLEL(images, threads, begin, end, { weave(iteration, data, one, begin, end); });
         return;
     }
     if (tp_iteration_run_blocks(iteration, data, loop, p, threads)) return;

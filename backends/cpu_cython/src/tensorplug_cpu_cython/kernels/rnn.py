@@ -11,6 +11,7 @@ from tensorplug.plugin import KernelTable
 
 from .. import rnn
 from ..allocator import empty
+from ..copying import clone_strided
 from ..halves import add_floats
 from ..library import onednn
 
@@ -46,6 +47,18 @@ def _matmul() -> Any:
     return matmul
 
 
+#: For so many products a matrix is written down transposed: oneDNN turns it around in each.
+_MANY = 12
+
+
+def _turned(weight: Array, steps: int) -> Array:
+    """Return a matrix transposed, to be multiplied by in each of the steps."""
+    if steps < _MANY or not _by_onednn(weight):
+        return weight.T
+    turned: Array = clone_strided(weight.T, (len(weight), 1))
+    return turned
+
+
 def _order(steps: int, reverse: bool) -> Sequence[int]:
     return range(steps - 1, -1, -1) if reverse else range(steps)
 
@@ -54,6 +67,11 @@ def _before(first: Array, all_steps: Array, reverse: bool) -> Array:
     """Return what each step began with, given what the steps ended with."""
     parts = (all_steps[1:], first[None]) if reverse else (first[None], all_steps[:-1])
     return np.concatenate(parts)
+
+
+def _part_of(g_own: Array | None) -> Array | None:
+    """Return what is to be added to the gates' gradients, which there is where those are differentiated."""
+    return g_own if g_own is not None and g_own.any() else None
 
 
 def _weight_gradient(g_own: Array, before: Array) -> Array:
@@ -70,36 +88,38 @@ def lstm_layer(inputs: Sequence[Array], reverse: bool) -> tuple[Array, Array, Ar
     gates, weight, hidden, cell = inputs
     steps, (n, h) = len(gates), hidden.shape
     output, states, own = (empty((steps, n, size), gates.dtype) for size in (h, h, 4 * h))
+    turned = _turned(weight, steps)
     for t in _order(steps, reverse):
-        _multiply(hidden, weight.T, own[t])
+        _multiply(hidden, turned, own[t])
         hidden, cell = rnn.lstm_cell((gates[t], own[t], cell), (output[t], states[t]))
     return output, states, own
 
 
 def lstm_layer_backward(
     g_output: Array,
-    g_states: Array,
-    g_own: Array,
+    g_states: Array | None,
+    g_own: Array | None,
     inputs: Sequence[Array],
     reverse: bool,
     results: Sequence[Array],
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the gradients of the four inputs."""
+    """Return the gradients of the four inputs; None stands for gradients of zero."""
     gates, weight, hidden, cell = inputs
     output, states, own = results
     g_gates = empty(gates.shape, gates.dtype)
-    g_hidden, total, g_cell, g_total = (np.zeros_like(cell, order="C") for _ in range(4))
-    further = g_own.any()  # only where these gradients are differentiated themselves
-    g_all = empty(gates.shape, gates.dtype) if further else g_gates
+    g_hidden, g_cell = (np.zeros_like(cell, order="C") for _ in range(2))
+    further = _part_of(g_own)
+    g_all = g_gates if further is None else empty(gates.shape, gates.dtype)
     steps = len(gates)
+    if g_states is None:
+        g_states = np.broadcast_to(np.zeros_like(cell[:1]), output.shape)
     for t in _order(steps, not reverse):
         begun = t + 1 if reverse else t - 1
-        np.add(g_output[t], g_hidden, out=total)
-        np.add(g_states[t], g_cell, out=g_total)
         given = gates[t], own[t], states[begun] if 0 <= begun < steps else cell
-        rnn.lstm_cell_gradient(total, g_total, given, states[t], (g_gates[t], g_cell))
-        if further:
-            np.add(g_gates[t], g_own[t], out=g_all[t])
+        made = g_gates[t], g_cell
+        rnn.lstm_step_gradient(g_output[t], g_states[t], given, states[t], g_hidden, g_cell, made)
+        if further is not None:
+            np.add(g_gates[t], further[t], out=g_all[t])
         _multiply(g_all[t], weight, g_hidden)
     g_weight = _weight_gradient(g_all, _before(hidden, output, reverse))
     return g_gates, g_weight, g_hidden, g_cell
@@ -111,32 +131,33 @@ def gru_layer(inputs: Sequence[Array], reverse: bool) -> tuple[Array, Array]:
     steps, (n, h) = len(gates), hidden.shape
     output, own = (empty((steps, n, size), gates.dtype) for size in (h, 3 * h))
     bias = np.ascontiguousarray(bias)
+    turned = _turned(weight, steps)
     for t in _order(steps, reverse):
-        _multiply(hidden, weight.T, own[t], bias)
+        _multiply(hidden, turned, own[t], bias)
         hidden = rnn.gru_cell((gates[t], own[t], hidden), (output[t],))
     return output, own
 
 
 def gru_layer_backward(
     g_output: Array,
-    g_own: Array,
+    g_own: Array | None,
     inputs: Sequence[Array],
     reverse: bool,
     results: Sequence[Array],
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the gradients of the four inputs."""
+    """Return the gradients of the four inputs; None stands for gradients of zero."""
     gates, weight, hidden, _ = inputs
     output, own = results
     g_gates = empty(gates.shape, gates.dtype)
     g_all = empty(gates.shape, gates.dtype)
-    g_hidden, total, direct = (np.zeros_like(hidden, order="C") for _ in range(3))
-    further = g_own.any()  # only where these gradients are differentiated themselves
+    g_hidden, direct = (np.zeros_like(hidden, order="C") for _ in range(2))
+    further = _part_of(g_own)
     before = _before(hidden, output, reverse)
     for t in _order(len(gates), not reverse):
-        np.add(g_output[t], g_hidden, out=total)
-        rnn.gru_cell_gradient(total, (gates[t], own[t], before[t]), (g_gates[t], g_all[t], direct))
-        if further:
-            g_all[t] += g_own[t]
+        given, made = (gates[t], own[t], before[t]), (g_gates[t], g_all[t], direct)
+        rnn.gru_step_gradient(g_output[t], given, g_hidden, direct, made)
+        if further is not None:
+            g_all[t] += further[t]
         _multiply(g_all[t], weight, g_hidden)
-        g_hidden += direct
+    g_hidden += direct
     return g_gates, _weight_gradient(g_all, before), g_hidden, g_all.sum((0, 1))
