@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import tensorplug as tp
 import tensorplug.nn.functional as F
 
-MODES = {"circular": "wrap", "replicate": "edge", "reflect": "reflect"}
+MODES: dict[str, Any] = {"circular": "wrap", "replicate": "edge", "reflect": "reflect"}
 # Added and taken away, at one end and at both.
 ENDS = [(0, 0), (1, 2), (0, 3), (2, 0), (-2, 3), (3, -1), (-1, -2), (-2, 0)]
 LENGTHS = [5, 63, 64, 255, 256, 300]
