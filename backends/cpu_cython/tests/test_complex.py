@@ -214,7 +214,7 @@ def test_parts_that_broadcast(
     draw = np.random.default_rng(0)
     parts = [draw.standard_normal(shape).astype(dtype) for shape in (real, imag)]
     shown = [LAYOUTS[layout](part) if part.ndim else part for part in parts]
-    expected = np.empty(np.broadcast_shapes(real, imag), np.result_type(dtype, np.complex64))
+    expected: Any = np.empty(np.broadcast_shapes(real, imag), np.result_type(dtype, np.complex64))
     expected.real, expected.imag = parts if layout != "backwards" else shown
     found = strided.complex_of(*shown)
     assert found.dtype == expected.dtype
