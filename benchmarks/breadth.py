@@ -9,14 +9,17 @@
 
 Each is called forward, and forward with backward where it has a derivative, on one thread, the libraries in
 turns: on its small samples, at most four, and on the first of them that can be repeated to 1e4 and 1e6
-elements. Seconds are the processor's, so that other work on the machine hardly counts. The numbers are
-compared in every case.
+elements. The large forms of an operator have a process of their own, with limits on its seconds and memory:
+what needs more is left out, and named. Seconds are the processor's, so that other work on the machine hardly
+counts. The numbers are compared in every case.
 """
 
 import argparse
 import datetime as dt
+import functools
 import gc
 import importlib.util
+import itertools
 import json
 import math
 import os
@@ -33,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from . import breadth_causes, database, harness
+from . import apart, breadth_causes, database, harness
 from .database import Arguments, Operator
 
 SIZES = {"small": 0, "1e4": 10_000, "1e6": 1_000_000, "1e7": 10_000_000}
@@ -44,6 +47,10 @@ QUICK_SAMPLE = 10
 FIRST_CALLS = 4  # in which things are looked up and traced
 LONGEST = 1.0  # seconds of a call in torch, above which a larger form is not timed
 FORMS_TOO_LONG = 2  # of an operator, after which no other is tried
+FORMS = 8  # of an operator, which are tried
+ALL_TURNS = 300  # seconds for all that is done with an operator at a size, in a direction
+MEMORY = 2**33  # bytes of addresses for that, of which the libraries themselves take a fifth
+TOO_MUCH_MEMORY = "memory"  # in the message of what torch raises then, which is no MemoryError
 BEGIN, END = "<!-- breadth table: begin -->", "<!-- breadth table: end -->"
 # Of these the numbers are right in several ways; the magnitudes are compared.
 NOT_UNIQUE = re.compile(r"svd|eig|qr|pca_lowrank|geqrf|ldl|householder|ormqr|orgqr|lu|lobpcg|lstsq")
@@ -55,6 +62,7 @@ _SIGNS = "the gradient depends on the vectors' signs, which may be any"
 _MASKED = "torch gives NaN to rows that are masked whole"
 #: Backward passes whose numbers differ for a reason.
 EXPLAINED = {
+    "addmm": "sums of five million numbers at 1e7: beside float64 torch's are off by 0.003, these by 0.001",
     "addr": _NONE,
     "as_strided_scatter": "torch gives 1, not 0, to elements that are overwritten",
     "cholesky_inverse": _LOWER,
@@ -103,19 +111,6 @@ class Cell:
     def ratio(self) -> float:
         """tensorplug's time over torch's."""
         return self.ours / self.theirs
-
-
-def bounded_memory() -> None:
-    """Let what takes more than half of the machine's memory fail, not end the program.
-
-    A form that broadcasts may be far larger than what it is made of.
-    """
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return
-    limit = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def caller(function: Callable[..., Any], calls: Sequence[Arguments]) -> database.Call:
@@ -215,43 +210,61 @@ class Table:
             self._failed(operator, "small", "forward", error)
             return
         for size in sizes:
-            forms: Iterable[Sequence[Arguments]] = [small] if small else []
-            if SIZES[size]:
-                forms = [[form] for one in small for form in self._grown(one, SIZES[size])][:8]
+            count = SIZES[size]
             said = f"{size} {dtype}".rstrip()
             for way in ("forward",) if dtype else ("forward", "backward"):
-                if way == "forward" or operator.info.supports_autograd:
-                    self._cell(operator, said, way, forms)
+                if way == "backward" and not operator.info.supports_autograd:
+                    continue
+                work = functools.partial(self._cell, operator, said, way, small, count)
+                try:
+                    # What one process has met makes small calls faster or slower: they are all in this one.
+                    cell = apart.result(work, ALL_TURNS, MEMORY) if count else work()
+                except Exception as error:  # one that fails must not hide the others
+                    self._failed(operator, said, way, error)
+                    continue
+                if cell is not None:
+                    self.cells.append(cell)
+
+    def _forms(self, small: Sequence[Arguments], count: int) -> Iterable[Sequence[Arguments]]:
+        """Yield what is called: the small samples, or larger forms, of which there is one at a time."""
+        if not count:
+            return iter([small] if small else [])
+        grown = (form for one in small for form in self._grown(one, count))
+        return ([form] for form in itertools.islice(grown, FORMS))
 
     def _grown(self, one: Arguments, count: int) -> Iterable[Arguments]:
         return database.grown(one, count, self.libraries[1])
 
-    def _cell(self, operator: Operator, size: str, way: str, forms: Any) -> None:
+    def _cell(
+        self, operator: Operator, size: str, way: str, small: Sequence[Arguments], count: int
+    ) -> Cell | None:
         """Measure the first form that both libraries take, and that gives the same numbers if one does."""
-        found: list[Cell] = []
+        differing: Cell | None = None
         failed: Exception | None = None
         too_long = 0
         # Of some, such as losses with weights, torch differentiates the first argument only.
         for leaves in ("",) if way == "forward" else ("all", "first"):
-            for form in forms:
-                if too_long == FORMS_TOO_LONG:  # so would be the others
-                    return
+            for form in self._forms(small, count):
                 try:
                     cell = self._measured(operator, size, way, form, leaves)
                 except TimeoutError:
                     too_long += 1
+                    if too_long == FORMS_TOO_LONG:  # so would be the others
+                        raise
                     continue
                 except Exception as error:
                     failed = error
                     continue
-                found.append(cell)
                 if cell.verdict != "DIFFER":
-                    break
-            if found:
-                self.cells.append(found[-1])
-                return
-        if size == "small" and failed is not None:
-            self._failed(operator, size, way, failed)
+                    return cell
+                differing = cell
+            if differing is not None:
+                return differing
+        if failed is not None and (
+            not count or isinstance(failed, MemoryError) or TOO_MUCH_MEMORY in str(failed).lower()
+        ):
+            raise failed
+        return None  # of this size no form is taken
 
     def _measured(self, operator: Operator, size: str, way: str, form: Any, leaves: str) -> Cell:
         ours, theirs = self.libraries
@@ -275,7 +288,7 @@ class Table:
             reference = caller(operator.theirs, given)
         expected = reference()
         if size != "small" and time.process_time() - start > LONGEST:
-            raise TimeoutError("too long in torch")
+            raise TimeoutError(f"a call of torch takes more than {LONGEST:g} second")
         make = differentiated if backward else lambda f, calls, _: caller(f, calls)
         call = make(operator.ours, mine, ours)
         found = call()
@@ -364,16 +377,31 @@ def page(cells: Sequence[Cell], about: str) -> str:
     )
     differ = sorted({cell.name for cell in timed if cell.verdict == "DIFFER"})
     told = [name if not (why := EXPLAINED.get(name)) else f"{name} ({why})" for name in differ]
-    failed = sorted({cell.name for cell in cells if cell.error})
+    failed = sorted({c.name for c in cells if c.error and c.size.startswith("small")})
     notes = [
         f"Numbers that differ from torch's: {', '.join(told) or 'none'}.",
         f"Not timed, since one of the libraries refuses the sample: {', '.join(failed) or 'none'}.",
+        *too_large(cells),
     ]
     parts = [legend, "\n".join(summary(timed)), "Worst first:", "\n".join(worst(timed))]
     if explained := breadth_causes.causes(timed):
         parts += [f"Small calls above {breadth_causes.LIMIT}, by cause:", "\n".join(explained)]
     parts += notes
     return "\n\n".join(parts)
+
+
+def too_large(cells: Sequence[Cell]) -> list[str]:
+    """Return a line per size and way with the larger forms that were left out, by what they needed."""
+    lines = []
+    for size, way in columns_of([c for c in cells if c.error and not c.size.startswith("small")]):
+        found = [c for c in cells if c.error and (c.size, c.way) == (size, way)]
+        named: dict[str, list[str]] = {}
+        for cell in found:
+            reason = TOO_MUCH_MEMORY if TOO_MUCH_MEMORY in cell.error.lower() else cell.error
+            named.setdefault(reason, []).append(cell.name)
+        said = (f"{', '.join(names)} ({reason})" for reason, names in named.items())
+        lines.append(f"Left out at {size}, {way}: {'; '.join(said)}.")
+    return lines
 
 
 def write_between(path: Path, text: str) -> None:
@@ -497,5 +525,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    bounded_memory()
     sys.exit(main())

@@ -13,6 +13,7 @@ from tensorplug.core.device.scalars import fitting
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import ones
 from tensorplug.core.ops.indexing.indexing import place
+from tensorplug.core.ops.joining import cat
 from tensorplug.core.tensor.creation import tensor as make_tensor
 from tensorplug.core.tensor.shapes import Shape, as_shape
 
@@ -156,7 +157,11 @@ def pad(
     result: Any = input
     for dim, (before, after) in enumerate(_around(input.ndim, pad)):
         if before or after:
-            indices = _PLACES[mode](input.shape[dim], before, after)
+            length = input.shape[dim]
+            if length >= _LONG[mode] and length + min(before, 0) + min(after, 0) > 0:
+                result = cat(_ends_around(result, mode, dim, before, after), dim)
+                continue
+            indices = _PLACES[mode](length, before, after)
             index = make_tensor(indices, dtype=int64, device=input.device)
             result = result.index_select(dim, index)
     return input.clone() if result is input else result
@@ -196,6 +201,30 @@ def _constant(input: Any, around: list[tuple[int, int]], value: Any) -> Any:
         return result
     given = place(ones(inner.shape, dtype=bool_, device=input.device), tuple(size), where)
     return result.masked_fill(given.logical_not(), value)
+
+
+#: Of a dimension that is as long what is kept is copied in one piece, not element by element.
+_LONG = {"circular": 64, "replicate": 64, "reflect": 256}
+
+
+def _ends_around(input: Any, mode: str, dim: int, before: int, after: int) -> list[Any]:
+    """Return what is kept of a dimension, with what is added at its ends."""
+    length = input.shape[dim]
+    start, stop = max(-before, 0), length - max(-after, 0)
+    parts = [input.narrow(dim, start, stop - start)]
+    first, last = (0, length) if mode == "reflect" else (start, stop)
+    for count, behind in ((before, False), (after, True)):
+        if count <= 0:
+            continue
+        if mode == "circular":  # what is at the other end
+            end = input.narrow(dim, first if behind else last - count, count)
+        elif mode == "reflect":
+            end = input.narrow(dim, last - 1 - count if behind else first + 1, count).flip(dim)
+        else:
+            edge = input.narrow(dim, length - 1 if behind else 0, 1)
+            end = edge.expand(*input.shape[:dim], count, *input.shape[dim + 1 :])
+        parts.insert(len(parts) if behind else 0, end)
+    return parts
 
 
 def _check_reflected(length: int, before: int, after: int) -> None:

@@ -13,7 +13,7 @@ CELLS = [
     Cell("add", "top level", "small", "forward", 1.0, 2.0, "agree"),
     Cell("sub", "top level", "small", "forward", 4.0, 2.0, "agree"),
     Cell("linalg.lu", "linalg", "small", "forward", 9.0, 3.0, "DIFFER"),
-    Cell("fft.fft", "fft", "1e4", "forward", error="TypeError: no"),
+    Cell("fft.fft", "fft", "small", "forward", error="TypeError: no"),
 ]
 
 
@@ -30,6 +30,23 @@ def test_what_is_worst_and_what_was_not_timed_is_named():
     assert "Numbers that differ from torch's: linalg.lu." in text
     assert "refuses the sample: fft.fft." in text
     assert "add 0.5" not in text
+
+
+def test_larger_forms_that_were_left_out_are_named_with_the_reason():
+    left_out = [
+        Cell("igamma", "top level", "1e7", "forward", error="TimeoutError: a call takes too long"),
+        Cell("cdist", "top level", "1e7", "forward", error="MemoryError: "),
+        Cell("outer", "top level", "1e7", "forward", error="RuntimeError: not enough memory for 9"),
+        Cell("mode", "top level", "1e7", "backward", error="TimeoutError: a call takes too long"),
+        Cell("add", "top level", "1e7", "forward", 1.0, 2.0, "agree"),
+    ]
+    text = breadth.page([*CELLS, *left_out], "Today.")
+    assert (
+        "Left out at 1e7, forward: igamma (TimeoutError: a call takes too long); "
+        "cdist, outer (memory)."
+    ) in text
+    assert "Left out at 1e7, backward: mode (TimeoutError: a call takes too long)." in text
+    assert "refuses the sample: fft.fft." in text
 
 
 def test_the_table_goes_between_the_markers(tmp_path):

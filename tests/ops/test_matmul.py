@@ -65,6 +65,50 @@ def test_addmm_in_place() -> None:
     assert total.tolist() == [[5, 2], [2, 5]]
 
 
+ADDED_TO = {
+    "addmm": ((3, 4), (3, 2), (2, 4)),
+    "addmv": ((3,), (3, 2), (2,)),
+    "addr": ((3, 4), (3,), (4,)),
+    "baddbmm": ((5, 3, 4), (5, 3, 2), (5, 2, 4)),
+    "addbmm": ((3, 4), (5, 3, 2), (5, 2, 4)),
+}
+TERMS = {"addr": "i,j->ij", "baddbmm": "bij,bjk->bik", "addbmm": "bij,bjk->ik"}
+
+
+@pytest.mark.parametrize("dtype", [tp.float64, tp.float32, tp.float16, tp.complex64, tp.int64])
+@pytest.mark.parametrize("factors", [(1, 1), (1, 3), (2, 1), (2, 3), (0, 1), (0, 3)], ids=str)
+@pytest.mark.parametrize("name", ADDED_TO)
+def test_products_are_added_with_factors(
+    name: str, factors: tuple[int, int], dtype: tp.dtype
+) -> None:
+    beta, alpha = factors
+    shapes = ADDED_TO[name]
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(-3, 4, shape).astype(np.float64) for shape in shapes]
+    tensors = [tp.tensor(array.tolist(), dtype=dtype) for array in arrays]
+    product = (
+        np.einsum(TERMS[name], *arrays[1:]) if name in TERMS else np.matmul(arrays[1], arrays[2])
+    )
+    # The whole one, one that is repeated, and one number.
+    for kept in (slice(None), slice(-1, None)):
+        first = arrays[0][kept] if len(shapes[0]) > 1 or kept.start is None else arrays[0][-1]
+        input = tp.tensor(first.tolist(), dtype=dtype)
+        found = getattr(tp, name)(input, *tensors[1:], beta=beta, alpha=alpha)
+        expected = beta * np.broadcast_to(first, product.shape) + alpha * product
+        assert found.dtype is dtype
+        assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("factors", [(1, 3.0), (2.0, 1), (2.0, 3.0)], ids=str)
+@pytest.mark.parametrize("name", ADDED_TO)
+def test_added_products_have_gradients(name: str, factors: tuple[float, float]) -> None:
+    beta, alpha = factors
+    rng = np.random.default_rng(0)
+    leaves = [tp.tensor(rng.standard_normal(s), requires_grad=True) for s in ADDED_TO[name]]
+    add = getattr(tp, name)
+    assert tp.autograd.gradcheck(lambda *args: add(*args, beta=beta, alpha=alpha), leaves)
+
+
 def test_a_view_is_no_product() -> None:
     """The result never shares memory with an operand."""
     a = tp.eye(2)

@@ -196,3 +196,26 @@ def test_pairs_of_parts(real: str, imag: str, dtype: str) -> None:
     for x, y in ((row, number), (number, row), (number, number), (row[:, None], row)):
         found = strided.complex_of(x, y)
         np.testing.assert_array_equal(found, x + 1j * y)
+
+
+# Shapes of the real and of the imaginary part: of one shape, repeated before, within and behind.
+PARTS = [
+    ((), ()), ((1,), (5,)), ((5,), ()), ((3, 4), (3, 4)), ((40_000, 3), (3,)), ((10, 5), (200, 10, 5)),
+    ((70, 1), (70, 900)), ((4, 1, 5), (3, 1)), ((2, 1, 3, 1), (1, 6, 1, 7)), ((0, 3), (3,)), ((1, 3), (0, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "broadcast"])
+@pytest.mark.parametrize(("real", "imag"), PARTS, ids=str)
+def test_parts_that_broadcast(
+    real: tuple[int, ...], imag: tuple[int, ...], layout: str, dtype: str
+) -> None:
+    draw = np.random.default_rng(0)
+    parts = [draw.standard_normal(shape).astype(dtype) for shape in (real, imag)]
+    shown = [LAYOUTS[layout](part) if part.ndim else part for part in parts]
+    expected: Any = np.empty(np.broadcast_shapes(real, imag), np.result_type(dtype, np.complex64))
+    expected.real, expected.imag = parts if layout != "backwards" else shown
+    found = strided.complex_of(*shown)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)

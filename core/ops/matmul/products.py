@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import BOOL, Number, result_dtype, scalar_type
+from ...device.dtypes import BOOL, FLOATING, Number, result_dtype, scalar_type
 from ...device.scalars import coefficient, fitting, rounded
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_dtypes import exact_out
@@ -518,11 +518,17 @@ def _added(name: str, input: Any, product: Any, beta: Any, alpha: Any) -> Any:
         # Only a check: add broadcasts.
         _broadcast_to(name, input, shape)
     factor = fitting if name in ("addmv", "addr") else coefficient  # as torch refuses or takes them
-    beta, alpha = factor(beta, product._key.dtype), factor(alpha, product._key.dtype)
+    dtype = product._key.dtype
+    beta, alpha = factor(beta, dtype), factor(alpha, dtype)
+    if beta == 0:
+        return product if alpha == 1 else mul(product, alpha)
+    if dtype.category == FLOATING and not dtype.is_half and (alpha != 1 or beta != 1):
+        # One pass less; each step of halves is rounded.
+        if alpha == 1:
+            return add(product, input, alpha=beta)
+        return add(input if beta == 1 else mul(input, beta), product, alpha=alpha)
     if alpha != 1:
         product = mul(product, alpha)
-    if beta == 0:
-        return product
     return add(input if beta == 1 else mul(input, beta), product)
 
 

@@ -169,8 +169,9 @@ def soft_margin_loss(
 ) -> Tensor:
     """Return ``log(1 + exp(-target * input))``, reduced; targets are 1 or -1."""
     product = target * input
-    losses = log1p(exp(-product)) if product.dtype.is_complex else -logsigmoid(product)
-    return reduced(losses, reduction, "soft_margin_loss")
+    if product.dtype.is_complex:
+        return reduced(log1p(exp(-product)), reduction, "soft_margin_loss")
+    return -reduced(logsigmoid(product), reduction, "soft_margin_loss")
 
 
 def _check_multi_margin(

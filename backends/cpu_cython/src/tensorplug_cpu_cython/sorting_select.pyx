@@ -212,20 +212,28 @@ cdef void count_between(
     const real *x, Py_ssize_t n, const real *edges, int64_t *counts, Py_ssize_t bins, Py_ssize_t tables
 ) noexcept nogil:
     """Count in tables as :func:`count_each`; the guessed bin is put right by the edges themselves."""
-    cdef Py_ssize_t i, t, bin
+    cdef int32_t guesses[BLOCK]
+    cdef Py_ssize_t i, t, bin, count
     cdef real least = edges[0], most = edges[bins], value
-    cdef double scale = bins / (<double> most - <double> least), guess
-    for i in range(n):
-        value = x[i]
-        if not least <= value <= most:
-            continue
-        guess = (<double> value - <double> least) * scale
-        bin = <Py_ssize_t> guess if 0 <= guess < bins else bins - 1
-        while value < edges[bin]:
-            bin -= 1
-        while bin < bins - 1 and value >= edges[bin + 1]:
-            bin += 1
-        counts[(i & (tables - 1)) * bins + bin] += 1
+    cdef double scale = bins / (<double> most - <double> least), guess, last = bins - 1
+    while n > 0:
+        count = min(<Py_ssize_t> BLOCK, n)
+        for i in range(count):  # several at once
+            guess = (<double> x[i] - <double> least) * scale
+            guess = guess if guess < last else last
+            guesses[i] = <int32_t> (guess if guess > 0 else 0)
+        for i in range(count):
+            value = x[i]
+            if not least <= value <= most:
+                continue
+            bin = guesses[i]
+            while value < edges[bin]:
+                bin -= 1
+            while bin < bins - 1 and value >= edges[bin + 1]:
+                bin += 1
+            counts[(i & (tables - 1)) * bins + bin] += 1
+        x += count
+        n -= count
     for t in range(1, tables):
         for i in range(bins):
             counts[i] += counts[t * bins + i]

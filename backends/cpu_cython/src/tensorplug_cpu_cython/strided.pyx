@@ -27,23 +27,44 @@ cdef extern from "c/strided_views.h":
 
 cdef extern from *:
     """
-    #define TP_PAIRS(T)                                                                                \\
-        TP_PARALLEL(n, threads, begin, end, {                                                          \\
-            const T *x = (const T *)first, *y = (const T *)second;                                     \\
-            T *to = (T *)result;                                                                       \\
-            for (ptrdiff_t i = begin; i < end; i++) {                                                  \\
-                to[2 * i] = x[i];                                                                      \\
-                to[2 * i + 1] = y[i];                                                                  \\
-            }                                                                                          \\
-        })
-    /* Put numbers of two dense arrays into pairs. */
-    static void tp_pairs(const void *restrict first, const void *restrict second, void *restrict result,
-                         int is_double, ptrdiff_t n, int threads) {
-        if (is_double) TP_PAIRS(uint64_t);
-        else TP_PAIRS(uint32_t);
-    }
+    /* Put numbers of two arrays, whose strides count elements, into pairs. */
+    #define TP_PAIRS(T)                                                                                    \\
+        static void tp_pairs_##T(const T *restrict x, const T *restrict y, T *restrict to, int dims,       \\
+                                 const npy_intp *shape, const npy_intp *dx, const npy_intp *dy,            \\
+                                 ptrdiff_t total, int threads) {                                           \\
+            const int last = dims - 1;                                                                     \\
+            TP_PARALLEL(total, threads, begin, end, {                                                      \\
+                npy_intp place[64];                                                                        \\
+                ptrdiff_t left = begin;                                                                    \\
+                for (int d = last; d >= 0; left /= shape[d--]) place[d] = left % shape[d];                 \\
+                for (ptrdiff_t at = begin; at < end;) {                                                    \\
+                    const T *a = x; const T *b = y;                                                        \\
+                    T *pairs = to + 2 * at;                                                                \\
+                    const ptrdiff_t row = shape[last] - place[last];                                       \\
+                    const ptrdiff_t n = row < end - at ? row : end - at;                                   \\
+                    const ptrdiff_t p = dx[last]; const ptrdiff_t q = dy[last];                            \\
+                    for (int d = 0; d <= last; d++) a += place[d] * dx[d], b += place[d] * dy[d];          \\
+                    if (p == 1 && q == 1)                                                                  \\
+                        for (ptrdiff_t i = 0; i < n; i++) pairs[2 * i] = a[i], pairs[2 * i + 1] = b[i];    \\
+                    else                                                                                   \\
+                        for (ptrdiff_t i = 0; i < n; i++) pairs[2 * i] = a[i * p], pairs[2 * i + 1] = b[i * q];\\
+                    at += n;                                                                               \\
+                    place[last] = 0;                                                                       \\
+                    for (int d = last - 1; d >= 0 && ++place[d] == shape[d]; d--) place[d] = 0;            \\
+                }                                                                                          \\
+            });                                                                                            \\
+        }
+    TP_PAIRS(uint32_t)
+    TP_PAIRS(uint64_t)
     """
-    void tp_pairs(const void *, const void *, void *, bint, Py_ssize_t, int) noexcept nogil
+    void tp_pairs_uint32_t(
+        const void *, const void *, void *, int, const np.npy_intp *, const np.npy_intp *, const np.npy_intp *,
+        Py_ssize_t, int
+    ) noexcept nogil
+    void tp_pairs_uint64_t(
+        const void *, const void *, void *, int, const np.npy_intp *, const np.npy_intp *, const np.npy_intp *,
+        Py_ssize_t, int
+    ) noexcept nogil
     int PySlice_Unpack(object, Py_ssize_t *, Py_ssize_t *, Py_ssize_t *) except -1
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t, Py_ssize_t *, Py_ssize_t *, Py_ssize_t)
 
@@ -261,30 +282,60 @@ def view_as_complex(value):
     )
 
 
+cdef int joined(np.ndarray first, np.ndarray second, int dims, np.npy_intp *shape, np.npy_intp[2][64] strides):
+    """Count the dimensions in which both are shown in a shape, next ones as one where that can be, in elements."""
+    cdef np.ndarray array
+    cdef np.npy_intp own[2]
+    cdef np.npy_intp size
+    cdef int d, k, at, made = 0
+    for d in range(dims):
+        size = shape[d]
+        if size == 1:
+            continue
+        for k in range(2):
+            array = second if k else first
+            at = d - dims + np.PyArray_NDIM(array)
+            own[k] = 0
+            if at >= 0 and np.PyArray_DIM(array, at) == size:
+                own[k] = np.PyArray_STRIDE(array, at) // np.PyArray_ITEMSIZE(array)
+        if made and strides[0][made - 1] == own[0] * size and strides[1][made - 1] == own[1] * size:
+            made -= 1
+            size *= shape[made]
+        shape[made] = size
+        strides[0][made], strides[1][made] = own[0], own[1]
+        made += 1
+    if not made:
+        shape[0], strides[0][0], strides[1][0] = 1, 0, 0
+        made = 1
+    return made
+
+
 def complex_of(real, imag):
     """Return new complex numbers with these parts, arrays of one dtype."""
     cdef np.ndarray parts = plain_array(real), others = plain_array(imag), result
     cdef np.npy_intp shape[64]
-    cdef int last = common_shape(parts, others, shape), threads
+    cdef np.npy_intp strides[2][64]
+    cdef int last = common_shape(parts, others, shape), threads, dims
     cdef Py_ssize_t size
     cdef bint is_double
     result = new_array(_COMPLEX[<object> np.PyArray_DESCR(parts)], last, shape, NULL)
     size = np.PyArray_SIZE(result)
-    if (
-        np.PyArray_IS_C_CONTIGUOUS(parts) and np.PyArray_IS_C_CONTIGUOUS(others)
-        and np.PyArray_SIZE(parts) == size and np.PyArray_SIZE(others) == size
-    ):
-        is_double = np.PyArray_ITEMSIZE(parts) == 8
-        threads = threads_for(size, GRAIN)
-        with nogil:
-            tp_pairs(
-                np.PyArray_DATA(parts), np.PyArray_DATA(others), np.PyArray_DATA(result), is_double, size, threads
-            )
+    if not size:
         return result
-    shown = view_as_real(result)
-    for number, part in enumerate((parts, imag)):
-        target = _part(shown, last, number, 1, 1, True)
-        pointwise.copy(target, part, target)
+    dims = joined(parts, others, last, shape, strides)
+    is_double = np.PyArray_ITEMSIZE(parts) == 8
+    threads = threads_for(size, GRAIN)
+    with nogil:
+        if is_double:
+            tp_pairs_uint64_t(
+                np.PyArray_DATA(parts), np.PyArray_DATA(others), np.PyArray_DATA(result), dims, shape, strides[0],
+                strides[1], size, threads,
+            )
+        else:
+            tp_pairs_uint32_t(
+                np.PyArray_DATA(parts), np.PyArray_DATA(others), np.PyArray_DATA(result), dims, shape, strides[0],
+                strides[1], size, threads,
+            )
     return result
 
 
