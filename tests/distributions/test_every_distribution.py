@@ -68,6 +68,10 @@ ARGUMENTS = {
         ("Categorical", [weights(2, 4)]),
         ("Normal", [real(2, 4), positive(2, 4)]),
     ],
+    "MixtureSameFamily of vectors": lambda: [
+        ("Categorical", [weights(2, 4)]),
+        ("Independent", [("Normal", [real(2, 4, 3), positive(2, 4, 3)]), 1]),
+    ],
     "Multinomial": lambda: [5, weights(2, 4)],
     "MultivariateNormal": lambda: [real(2, 3), PAIR * positive(1)],
     "NegativeBinomial": lambda: [positive(), share()],
