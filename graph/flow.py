@@ -138,9 +138,8 @@ class Flow(ast.NodeVisitor):
         handlers = [statement for handler in node.handlers for statement in handler.body]
         for block in (node.body, node.orelse, handlers, node.finalbody):
             self._branch(block)
-        names = {handler.name for handler in node.handlers if handler.name}
-        self.stored |= names
-        self.assigned -= names | deleted(node)  # the names of errors are deleted
+        self.stored |= {handler.name for handler in node.handlers if handler.name}
+        self.assigned -= deleted(node)
 
     def visit_Match(self, node: ast.Match) -> None:
         """Keep what had a value before."""
@@ -208,9 +207,10 @@ def captured(scope: Any) -> set[str]:
 
 
 def deleted(node: ast.AST) -> set[str]:
-    """Return the variables that a statement may delete."""
-    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
-    return {name.id for name in names if isinstance(name.ctx, ast.Del)}
+    """Return the variables that a statement may delete, as a handler does with the name of its error."""
+    nodes = list(ast.walk(node))
+    names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)}
+    return names | {n.name for n in nodes if isinstance(n, ast.ExceptHandler) and n.name}
 
 
 def goes_through(node: ast.With) -> bool:

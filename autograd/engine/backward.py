@@ -223,6 +223,8 @@ def backward(
         if not wanted:
             raise RuntimeError("'inputs' argument to backward() cannot be empty.")
         targets = _targets(wanted, ACCUMULATE)
+    if not outputs:
+        return
     gradients = _root_gradients(outputs, grad_tensors, "backward()")
     retain = create_graph if retain_graph is None else retain_graph
     pass_ = BackwardPass(create_graph, retain, targets)

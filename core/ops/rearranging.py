@@ -11,7 +11,14 @@ from ..device.dtypes import DType, int32, int64
 from ..dispatch import op_registry
 from ..dispatch.op_registry import Delegated, Spec, composite, primitive
 from ..tensor.base import TensorBase
-from ..tensor.shapes import as_shape, existing_dim, normalize_dim, normalize_dims, one_or_several
+from ..tensor.shapes import (
+    as_shape,
+    check_sizes,
+    existing_dim,
+    normalize_dim,
+    normalize_dims,
+    one_or_several,
+)
 from .copying import cast, clone, copied
 from .indexing.index_select import index_select
 from .indexing.indexing import part
@@ -110,6 +117,8 @@ def _canonical_roll(input: Any, shifts: Any, dims: Any = None) -> Any:
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(axes)}"
         )
+    if 0 in shape:  # torch does not look at dimensions then
+        return Delegated(clone(input))
     return input, steps, tuple([existing_dim(axis, len(shape), "roll") for axis in axes])
 
 
@@ -213,13 +222,12 @@ def repeat(input: Tensor, *sizes: Any, repeats: Sequence[int] | None = None) -> 
         )
     own = (1,) * lead + shape
     final = tuple([n * size for n, size in zip(times, own, strict=True)])
-    if min(times, default=0) < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension: {list(final)}")
+    check_sizes(final, "repeat")
     spread: list[int] = []
     wide: list[int] = []
     for n, size in zip(times, own, strict=True):
         spread.extend((1, size))
-        wide.extend((n, size))
+        wide.extend((max(n, 0), size))  # of no elements, less than none is none, too
     copies = copied(expand(shown_as(input, tuple(spread)), tuple(wide)))
     return copy_shown_as(copies, final)
 

@@ -218,6 +218,9 @@ def test_grad_of_nothing() -> None:
         tp.autograd.grad(x * 2, ())
     with pytest.raises(RuntimeError, match=r"`outputs` argument to `grad\(\)` cannot be empty"):
         tp.autograd.grad((), x)
+    tp.autograd.backward(())  # as torch has it: nothing to do
+    tp.autograd.backward([], [], inputs=[x])
+    assert x.grad is None
 
 
 def test_what_a_node_saved() -> None:

@@ -20,15 +20,21 @@ LOSSES = {
 }
 
 
-def gradients(op, sample, loss):
-    """Return the floating-point tensors of a call, and the gradients of those that have some."""
+def call(op, sample):
+    """Return the floating-point tensors of a call, and those of its results that depend on them."""
     tp.manual_seed(1)
     args, kwargs = cases.map_tensors(
         (sample.args, sample.kwargs),
         lambda t: t.detach().clone().requires_grad_(t.is_floating_point()),
     )
     given = [t for t in cases.tensors_in((args, kwargs)) if t.requires_grad]
-    made = [t for t in cases.tensors_in(op.call(*args, **kwargs)) if t.requires_grad and t.numel()]
+    results = cases.tensors_in(op.call(*args, **kwargs))
+    return given, [t for t in results if t.requires_grad and t.numel()]
+
+
+def gradients(op, sample, loss):
+    """Return the floating-point tensors of a call, and the gradients of those that have some."""
+    given, made = call(op, sample)
     if not made or not made[0].dtype.is_floating_point:
         return [], []
     try:
@@ -52,6 +58,25 @@ def test_one_element_of_each(record, loss):
         np.testing.assert_array_equal(one.numpy(), other.detach().numpy())
     for one, other in zip(given, given_again, strict=True):
         assert tp.equal(one, other)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.op)
+def test_one_element_of_what_leaves_keep(record):
+    """No leaf shares its ``grad`` with another one, or with the gradient that was given."""
+    op, sample = get_op(record.op), cases.samples_of(record, "cpu", tp.float32)[0]
+    given, results = call(op, sample)
+    seeds = [tp.ones(t.shape, dtype=t.dtype) for t in results]
+    try:
+        tp.autograd.backward(results, seeds)
+    except RuntimeError:  # an argument has no derivative
+        return
+    kept = [t.grad for t in given if t.grad is not None and t.grad.numel()]
+    for number, gradient in enumerate(kept):
+        others = [*kept[:number], *kept[number + 1 :], *seeds, *given]
+        before = [other.detach().clone() for other in others]
+        gradient[(0,) * gradient.ndim] = 5.0 - number
+        for one, other in zip(before, others, strict=True):
+            np.testing.assert_array_equal(one.numpy(), other.detach().numpy())
 
 
 class Writing(tp.autograd.Function):

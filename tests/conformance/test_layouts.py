@@ -1,4 +1,4 @@
-"""Random orders of dimensions in memory, for every op and dtype; all of them under ``make fuzz``."""
+"""Random orders of dimensions in memory, for every op in one of its dtypes, in all under ``make fuzz``."""
 
 import os
 import random
@@ -12,12 +12,12 @@ COUNT = int(os.environ.get("TENSORPLUG_FUZZ", "0"))
 CASES = [
     pytest.param(record, dtype, id=f"{record.op}-{dtype.name}")
     for record in all_records()
-    for dtype in record.dtypes
+    for dtype in (record.dtypes if COUNT else layout_cases.dtypes_of(record, "cpu"))
 ]
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("record", "dtype"), CASES if COUNT else CASES[::100])
+@pytest.mark.parametrize(("record", "dtype"), CASES)
 def test_random_orders(record: OpRecord, dtype: object) -> None:
     generator = random.Random(f"{record.op} {dtype}")
 

@@ -9,7 +9,9 @@ import pytest
 import tensorplug as tp
 import tensorplug.nn.functional as F
 from tensorplug import nn
-from tensorplug.core.dispatch.op_registry import all_ops
+from tensorplug.core.dispatch.op_registry import all_ops, get_op
+from tensorplug.testing import cases
+from tensorplug.testing.records import all_records
 
 from . import bad_calls
 
@@ -105,6 +107,22 @@ def test_types():
             different.append((label, kind, repr(ours)[:120], repr(theirs)[:120]))
     assert both > 250
     assert len(different) <= 0.03 * both, "\n".join(map(str, different))
+
+
+def test_every_op_refuses_what_is_no_tensor():
+    """None, text, lists of numbers and others, in the place of its first tensor."""
+    wrong, count = [], 0
+    for record in all_records():
+        sample = cases.samples_of(record, "cpu", record.dtypes[0])[0]
+        if not sample.args or not isinstance(sample.args[0], tp.Tensor):
+            continue
+        for bad in (None, "text", [1.0, 2.0], bad_calls.Nothing()):
+            count += 1
+            error = attempt(get_op(record.op).call, (bad, *sample.args[1:]), sample.kwargs)
+            if type(error) is not TypeError or bad_calls.LEAKS.search(str(error)):
+                wrong.append(f"{record.op}: {bad!r}: {error!r}"[:200])
+    assert not wrong, "\n".join(wrong)
+    assert count > 2000
 
 
 CONSTRUCTORS = [name for name in nn.__all__ if isinstance(getattr(tp.nn, name), type)]

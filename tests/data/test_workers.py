@@ -376,6 +376,17 @@ def test_all_workers_are_killed_within_an_endless_pass():
             pass
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="signals as POSIX has them")
+def test_workers_leave_ctrl_c_to_the_main_process(context):
+    """A terminal sends it to all processes: what becomes of the pass, the main one says."""
+    loader = DataLoader(here.Count(40), num_workers=2, multiprocessing_context=context)
+    batches = iter(loader)
+    seen = [next(batches), next(batches)]  # one of each, so that both are there
+    for child in multiprocessing.active_children():
+        os.kill(child.pid, signal.SIGINT)
+    assert lists([*seen, *batches]) == [[number] for number in range(40)]
+
+
 # --- nothing stays behind ---
 
 

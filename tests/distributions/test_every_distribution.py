@@ -55,6 +55,8 @@ ARGUMENTS = {
     "HalfCauchy": lambda: [positive()],
     "HalfNormal": lambda: [positive()],
     "Independent": lambda: [("Normal", [real(2, 3), positive(2, 3)]), 1],
+    "Independent of none": lambda: [("Bernoulli", [share(2)]), 0],
+    "Independent of all": lambda: [("Bernoulli", [share(2)]), 1],
     "InverseGamma": lambda: [positive() + 2, positive()],
     "Kumaraswamy": lambda: [positive(), positive()],
     "LKJCholesky": lambda: [3, positive()],
@@ -65,6 +67,10 @@ ARGUMENTS = {
     "MixtureSameFamily": lambda: [
         ("Categorical", [weights(2, 4)]),
         ("Normal", [real(2, 4), positive(2, 4)]),
+    ],
+    "MixtureSameFamily of vectors": lambda: [
+        ("Categorical", [weights(2, 4)]),
+        ("Independent", [("Normal", [real(2, 4, 3), positive(2, 4, 3)]), 1]),
     ],
     "Multinomial": lambda: [5, weights(2, 4)],
     "MultivariateNormal": lambda: [real(2, 3), PAIR * positive(1)],
@@ -106,7 +112,7 @@ def made(module, tensor, name, arguments):
             return made(module, tensor, *one)
         return tensor(one) if isinstance(one, np.ndarray) else one
 
-    return getattr(module, name)(*map(value, arguments))
+    return getattr(module, name.partition(" ")[0])(*map(value, arguments))
 
 
 def both(name, arguments):
@@ -138,6 +144,7 @@ def test_values(name):
     assert tuple(ours.batch_shape) == tuple(theirs.batch_shape)
     assert tuple(ours.event_shape) == tuple(theirs.event_shape)
     assert ours.has_rsample == theirs.has_rsample
+    assert ours.has_enumerate_support == theirs.has_enumerate_support
     assert isinstance(theirs, T.ExponentialFamily) == isinstance(ours, D.ExponentialFamily)
     torch.manual_seed(3)
     drawn = theirs.sample((3,))

@@ -404,3 +404,41 @@ def test_an_optimizer_whose_step_was_replaced():
     with pytest.warns(UserWarning, match="has been overridden after"):
         replaced(False).step()
     replaced(True).step()
+
+
+PLATEAUS = {
+    "plateau": lambda o, m: m.ReduceLROnPlateau(o, factor=0.5, patience=1, min_lr=0.03),
+    "plateau of each group": lambda o, m: m.ReduceLROnPlateau(o, patience=0, min_lr=[0.02, 0.05]),
+}
+
+
+def joined_later(library, name):
+    """Return the rates of groups of which one joins after three steps; or the type of the error."""
+    optimizer = optimizer_of(library)
+    module = library.optim.lr_scheduler
+    scheduler = {**SCHEDULES, **PLATEAUS}[name](optimizer, module)
+    metric = [1.0] if name in PLATEAUS else []
+    found = []
+    try:
+        for number in range(9):
+            if number == 3:
+                weight = library.zeros(1, requires_grad=True)
+                optimizer.add_param_group({"params": [weight], "lr": 0.5, "initial_lr": 0.5})
+            optimizer.step()
+            scheduler.step(*metric)
+            found.append(flat([group["lr"] for group in optimizer.param_groups]))
+    except Exception as error:
+        found.append(type(error).__name__)
+    return found
+
+
+@quiet
+@pytest.mark.parametrize("name", [*SCHEDULES, *PLATEAUS])
+def test_a_group_that_joins_later(name):
+    ours, theirs = joined_later(tp, name), joined_later(torch, name)
+    assert len(ours) == len(theirs)
+    for one, other in zip(ours, theirs, strict=True):
+        if isinstance(other, str):
+            assert isinstance(one, str), (one, other)
+        else:
+            assert one == pytest.approx(other, rel=1e-12)

@@ -56,6 +56,11 @@ VIEWS = (
     ("hsplit", 2), ("dsplit", 1), ("view_as_real",), ("broadcast_to", (2, 2, 3)), ("diag",), ("tril",),
     ("diag_embed",), ("rot90",), ("repeat_interleave", 2), ("conj",), ("clone",), ("detach",),
 )  # fmt: skip
+#: How many ints may follow: dimensions, offsets, numbers of parts.
+MORE = {
+    "diagonal": 3, "diag": 1, "tril": 1, "diag_embed": 3, "flatten": 2, "unbind": 1, "chunk": 1, "split": 1,
+    "tensor_split": 1, "roll": 1, "rot90": 1, "repeat_interleave": 1, "squeeze": 1,
+}  # fmt: skip
 ARRANGED = ("rot90", "tril", "flip")  # whose results lie as their kernels made them
 
 
@@ -150,6 +155,17 @@ def indexing(rng):
         yield f"write {shape} {items} {value}", write, twice or byte
 
 
+def varied(rng, step):
+    """Return a step with other numbers in the place of some, and perhaps more of them."""
+    name, *given = step
+    given = [
+        rng.randint(-3, 3) if type(value) is int and rng.random() < 0.3 else value
+        for value in given
+    ]
+    given += [rng.randint(-3, 3) for _ in range(rng.randint(0, MORE.get(name, 0)))]
+    return name, *given
+
+
 def shown(t, x, chain):
     for name, *given in chain:
         if not hasattr(t.Tensor, name):
@@ -164,7 +180,7 @@ def shown(t, x, chain):
 
 def views(rng):
     for _ in range(800):
-        chain = rng.choices(VIEWS, k=rng.randint(1, 4))
+        chain = [varied(rng, step) for step in rng.choices(VIEWS, k=rng.randint(1, 4))]
         shape = rng.choice([(2, 3), (2, 3, 4), (3,), (1, 2, 1), (0, 3), ()])
         dtype = rng.choice(["float32", "int64", "complex64"])
         names = [name for name, *_ in chain]
@@ -188,7 +204,11 @@ def views(rng):
         # Conjugates have memory of their own, so that it can be shown.
         elsewhere |= {"conj", "view_as_real"} <= set(names) and dtype == "complex64"
         yield f"{dtype} {shape} {chain}", show, elsewhere
-        yield f"write {shape} {chain[:2]}", write, elsewhere or "unfold" in names
+        # torch repeats no elements less than no times, but has no gradient of that.
+        fewer = any(
+            name in ("repeat", "tile") and min(given, default=0) < 0 for name, *given in chain
+        )
+        yield f"write {shape} {chain[:2]}", write, elsewhere or fewer or "unfold" in names
 
 
 AREAS = {"promotion": promotion, "reductions": reductions, "indexing": indexing, "views": views}

@@ -168,10 +168,10 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     shape = input._shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
-    dim = normalize_dim(dim, len(shape), "narrow")
     length = _index(length, "narrow", "length")
     if length < 0:
         raise RuntimeError(f"narrow(): length must be non-negative. Got {length}")
+    dim = normalize_dim(dim, len(shape), "narrow")
     size = shape[dim]
     if is_tensor(start):
         if start._shape or start.dtype.category != INTEGER:

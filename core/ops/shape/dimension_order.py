@@ -56,10 +56,13 @@ def permute(input: Tensor, *order: Any, dims: Sequence[int] | None = None) -> Sp
             "permute(): number of dimensions in the tensor input does not match the length of the desired "
             f"ordering of dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(given)}"
         )
-    found = tuple([normalize_dim(dim, ndim, "permute") for dim in given])
-    if len(set(found)) != ndim:
-        raise RuntimeError(f"permute(): duplicate dims are not allowed. Got {list(given)}")
-    return Spec((input, found), tuple([input._shape[dim] for dim in found]), input.dtype)
+    found: list[int] = []
+    for dim in given:
+        position = normalize_dim(dim, ndim, "permute")
+        if position in found:
+            raise RuntimeError(f"permute(): duplicate dims are not allowed. Got {list(given)}")
+        found.append(position)
+    return Spec((input, tuple(found)), tuple([input._shape[dim] for dim in found]), input.dtype)
 
 
 @composite(view=True, layout=True, inplace=True, aliases=("swapaxes", "swapdims"))

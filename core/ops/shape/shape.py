@@ -256,9 +256,9 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """
     check_tensor(input, "unflatten")
     shape = input._shape
+    dim = normalize_dim(dim, len(shape), "unflatten")
     if not shape:
         raise RuntimeError("unflatten: Dimension specified as 0 but tensor has no dimensions")
-    dim = normalize_dim(dim, len(shape), "unflatten")
     parts = as_shape((sizes,), "unflatten")
     if not parts:
         raise RuntimeError("unflatten(): sizes must be non-empty")

@@ -152,11 +152,11 @@ def split(
         split_size_or_sections, TensorBase
     ):
         return split_with_sizes(tensor, split_size_or_sections, dim)
-    dim = _dimension(tensor, dim, "split")
     length = int(split_size_or_sections)  # type: ignore[arg-type]
-    size = tensor._shape[dim]
     if length < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={length}")
+    dim = _dimension(tensor, dim, "split")
+    size = tensor._shape[dim]
     if length == 0 and size:
         raise RuntimeError(
             f"split_size can only be 0 if dimension size is 0, but got dimension size of {size}"
@@ -174,9 +174,9 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     >>> tp.chunk(tp.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    dim = _dimension(input, dim, "chunk")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    dim = _dimension(input, dim, "chunk")
     size = input._shape[dim]
     return _cut(input, _equal_sizes(size, -(-size // chunks)) if size else [0] * chunks, dim)
 

@@ -10,8 +10,9 @@ from ...device.scalars import held_bound
 from ...dispatch.op_registry import Spec, composite, primitive
 from ..arithmetic.division import div
 from ..arithmetic.pointwise import mul, neg, sub
-from ..clamp import clamp, clamp_backward
-from ..comparison import lt
+from ..bitwise import bitwise_or
+from ..clamp import clamp
+from ..comparison import gt, lt
 from ..elementary.exponential import log, log1p
 from ..masking import where
 from ..numeric import times_log
@@ -107,12 +108,13 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 
 @composite(method=False, elementwise=True)
 def logit_backward(g: Tensor, input: Tensor, eps: float | None) -> Tensor:
-    """Return `g` times the derivative of :func:`logit`."""
-    if eps is not None:
-        dtype = input._key.dtype
-        g = clamp_backward(g, input, held_bound(eps, dtype), held_bound(1 - eps, dtype))
-        input = clamp(input, eps, 1 - eps)
-    return div(g, mul(input, sub(1, input)))
+    """Return `g` times the derivative of :func:`logit`: nan where that is, 0 where `eps` clamps."""
+    dtype, beyond = input._key.dtype, 0.0
+    if eps is None:
+        eps, beyond = 0.0, math.nan
+    outside = bitwise_or(lt(input, held_bound(eps, dtype)), gt(input, held_bound(1 - eps, dtype)))
+    value = where(outside, 0.5, input)
+    return where(outside, beyond, div(g, mul(value, sub(1, value))))
 
 
 @composite(method=False, name="special_ndtr")

@@ -501,6 +501,9 @@ def _check_triplet_with_distance(
     reduction: str,
 ) -> None:
     check_reduction(reduction)
+    check_tensors(
+        "triplet_margin_with_distance_loss", anchor=anchor, positive=positive, negative=negative
+    )
     _check_triplet(anchor, positive, negative, margin)
 
 

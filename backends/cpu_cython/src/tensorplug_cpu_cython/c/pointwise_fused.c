@@ -114,7 +114,8 @@ REPLACED(F64, double)
 #define CLAMP_GRADIENT(S, T) (y >= P(0, T) && y <= P(1, T) ? x : (T)0)
 /* Both bounds, which are infinite where there are none. */
 #define LOGIT(S, T) m_log_##S(BELOW(P(1, T), ABOVE(P(0, T), x)) / ((T)1 - BELOW(P(1, T), ABOVE(P(0, T), x))))
-#define LOGIT_GRADIENT(S, T) (y >= P(0, T) && y <= P(1, T) ? x / (y * ((T)1 - y)) : (T)0)
+/* The third number is what holds beyond the bounds. */
+#define LOGIT_GRADIENT(S, T) (y < P(0, T) || y > P(1, T) ? P(2, T) : x / (y * ((T)1 - y)))
 /* times zero: NaN stays */
 #define SOFTSHRINK(S, T) (x > P(0, T) ? x - P(0, T) : x < -P(0, T) ? x + P(0, T) : x * 0)
 #define HARDSHRINK(S, T) (x >= -P(0, T) && x <= P(0, T) ? (T)0 : x)

@@ -153,7 +153,8 @@ def build(table: KernelTable) -> None:
 
     @table.kernel("logit_backward", dtypes=SINGLE_AND_DOUBLE)
     def logit_gradient(g: Any, input: Any, eps: float | None) -> Any:
-        return logit_slope((g, input), _ENDLESS if eps is None else (eps, 1 - eps))
+        beyond = (0.0, 1.0, np.nan) if eps is None else (eps, 1 - eps, 0.0)
+        return logit_slope((g, input), beyond)
 
 
 def _power_of_ten(decimals: int) -> tuple[float, bool]:
