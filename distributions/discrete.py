@@ -40,9 +40,9 @@ class _Odds(Distribution):
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         name = "logits" if probs is None else "probs"
-        *beside, value = broadcast_all(*beside, logits if probs is None else probs)
-        self.__dict__[name] = value
-        return *beside, value
+        made = broadcast_all(*beside, logits if probs is None else probs)
+        self.__dict__[name] = made[-1]
+        return made
 
     @property
     def _param(self) -> Any:
