@@ -13,7 +13,7 @@ PARTS = [1.0, -2.0, float("inf"), -float("inf")]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
-@pytest.mark.parametrize("values", itertools.product(PARTS, repeat=3))
+@pytest.mark.parametrize("values", [*itertools.product(PARTS, repeat=3)])
 def test_gradients_of_logcumsumexp(values, dtype):
     found = []
     for library in (torch, tp):
@@ -38,4 +38,4 @@ def test_renorm_of_what_has_no_norm(p):
         result.backward(library.ones(4, 2))
         found.append([t.detach().numpy() for t in (result, x.grad)])
     np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-5)
-    np.testing.assert_allclose(found[1][1][[0, 2]], found[0][1][[0, 2]], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found[1][1][2:], found[0][1][2:], rtol=1e-4, atol=1e-6)
