@@ -165,6 +165,11 @@ class OneHotCategorical(Distribution):
         return self._categorical.logits
 
     @property
+    def param_shape(self) -> Any:
+        """The shape of the probabilities."""
+        return self._categorical.param_shape
+
+    @property
     def mean(self) -> Any:
         return self.probs
 

@@ -49,7 +49,7 @@ class ContinuousBernoulli(_Odds, ExponentialFamily):
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
-        odds = self._set_odds(probs, logits)
+        (odds,) = self._set_odds(probs, logits)
         self._lims = lims
         super().__init__(odds.shape, validate_args=validate_args)
         if "probs" in self.__dict__:

@@ -14,7 +14,6 @@ from .categorical import Categorical
 from .discrete import Binomial, _Odds, _softplus
 from .distribution import Distribution
 from .gamma_family import Gamma
-from .utils import broadcast_all
 
 __all__ = ["Multinomial", "NegativeBinomial"]
 
@@ -42,10 +41,8 @@ class NegativeBinomial(_Odds):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        name = "logits" if probs is None else "probs"
-        odds = self._set_odds(probs, logits)
-        count, odds = broadcast_all(total_count, odds)
-        self.total_count, self.__dict__[name] = count.to(odds.dtype), odds
+        count, odds = self._set_odds(probs, logits, total_count)
+        self.total_count = count.to(odds.dtype)
         super().__init__(odds.shape, validate_args=validate_args)
 
     @property
@@ -128,6 +125,11 @@ class Multinomial(Distribution):
     def logits(self) -> Any:
         """The log probabilities."""
         return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the probabilities."""
+        return self._categorical.param_shape
 
     @property
     def mean(self) -> Any:

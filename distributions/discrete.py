@@ -35,17 +35,23 @@ def _softplus(x: Any) -> Any:
 class _Odds(Distribution):
     """Either probabilities or log odds."""
 
-    def _set_odds(self, probs: Any, logits: Any) -> Any:
+    def _set_odds(self, probs: Any, logits: Any, *beside: Any) -> Any:
+        """Keep the one that is given, and return it after what stands beside it, in one shape."""
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         name = "logits" if probs is None else "probs"
-        (value,) = broadcast_all(logits if probs is None else probs)
-        self.__dict__[name] = value
-        return value
+        made = broadcast_all(*beside, logits if probs is None else probs)
+        self.__dict__[name] = made[-1]
+        return made
 
     @property
     def _param(self) -> Any:
         return self.probs if "probs" in self.__dict__ else self.logits
+
+    @property
+    def param_shape(self) -> Any:
+        """The shape of the probabilities, or of the log odds."""
+        return self._param.shape
 
     @lazy_property
     def logits(self) -> Any:
@@ -84,7 +90,8 @@ class Bernoulli(_Odds, ExponentialFamily):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        super().__init__(self._set_odds(probs, logits).shape, validate_args=validate_args)
+        (odds,) = self._set_odds(probs, logits)
+        super().__init__(odds.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Any:
@@ -142,10 +149,8 @@ class Binomial(_Odds):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        name = "logits" if probs is None else "probs"
-        odds = self._set_odds(probs, logits)
-        count, odds = broadcast_all(total_count, odds)
-        self.total_count, self.__dict__[name] = count.to(odds.dtype), odds
+        count, odds = self._set_odds(probs, logits, total_count)
+        self.total_count = count.to(odds.dtype)
         super().__init__(odds.shape, validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
@@ -207,7 +212,8 @@ class Geometric(_Odds):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        super().__init__(self._set_odds(probs, logits).shape, validate_args=validate_args)
+        (odds,) = self._set_odds(probs, logits)
+        super().__init__(odds.shape, validate_args=validate_args)
         if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
             raise ValueError(
                 f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of distribution "

@@ -43,7 +43,7 @@ class LogitRelaxedBernoulli(_Odds):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        odds = self._set_odds(probs, logits)
+        (odds,) = self._set_odds(probs, logits)
         self.temperature = broadcast_all(temperature, odds)[0]
         super().__init__(odds.shape, validate_args=validate_args)
 

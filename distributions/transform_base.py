@@ -302,14 +302,29 @@ class IndependentTransform(Transform):
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     def _call(self, x: Any) -> Any:
+        _check_ndim(x, self.domain)
         return self.base_transform(x)
 
     def _inverse(self, y: Any) -> Any:
+        _check_ndim(y, self.codomain)
         return self.base_transform._inv_call(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         base = self.base_transform.log_abs_det_jacobian(x, y)
         return sum_rightmost(base, self.reinterpreted_batch_ndims)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self.base_transform.forward_shape(shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self.base_transform.inverse_shape(shape)
+
+
+def _check_ndim(value: Any, constraint: Any) -> None:
+    if value.ndim < constraint.event_dim:
+        raise ValueError(
+            f"Too few dimensions on input: expected {constraint.event_dim} or more, got {value.ndim}"
+        )
 
 
 class ReshapeTransform(Transform):

@@ -116,6 +116,12 @@ def _equal(a: Any, b: Any) -> bool:
     return bool((a == b).all()) if is_tensor(a) or is_tensor(b) else bool(a == b)
 
 
+def _inner_sigmoid(x: Any) -> Any:
+    """Return probabilities off 0 and 1, whose logarithms and inverses are finite."""
+    info = finfo(x.dtype)
+    return x.sigmoid().clamp(min=info.tiny, max=1 - info.eps)
+
+
 class SigmoidTransform(Transform):
     """y = 1 / (1 + exp(-x))."""
 
@@ -124,8 +130,7 @@ class SigmoidTransform(Transform):
     sign = 1
 
     def _call(self, x: Any) -> Any:
-        info = finfo(x.dtype)
-        return x.sigmoid().clamp(min=info.tiny, max=1 - info.eps)
+        return _inner_sigmoid(x)
 
     def _inverse(self, y: Any) -> Any:
         info = finfo(y.dtype)
@@ -244,7 +249,7 @@ class StickBreakingTransform(Transform):
         return (n - ones_like(x).cumsum(-1) + 1).log()
 
     def _call(self, x: Any) -> Any:
-        z = (x - self._offsets(x)).sigmoid()
+        z = _inner_sigmoid(x - self._offsets(x))
         left = (1 - z).cumprod(-1)
         ones = ones_like(x[..., :1])
         return cat([z, ones], -1) * cat([ones, left], -1)

@@ -146,6 +146,10 @@ class LBFGS(Optimizer):
             return self._step(closure)
 
     def _step(self, closure: Closure) -> Any:
+        if len(self.param_groups) != 1:
+            raise AssertionError(
+                f"Expected exactly one param_group, but got {len(self.param_groups)}"
+            )
         group = self.param_groups[0]
         search = group["line_search_fn"]
         if search not in (None, "strong_wolfe"):
@@ -179,7 +183,8 @@ class LBFGS(Optimizer):
             used = 0
             if search is not None:
                 start = Point(0.0, loss, gradient, slope)
-                end, used = self._search(closure, start, step, direction)
+                left = group["max_eval"] - evaluations
+                end, used = self._search(closure, start, step, direction, left)
                 loss, gradient, step = end.loss, end.gradient, end.step
                 state["t"] = step
                 self._move(step, direction)
@@ -200,7 +205,7 @@ class LBFGS(Optimizer):
         return first_loss
 
     def _search(
-        self, closure: Closure, start: Point, step: float, direction: Tensor
+        self, closure: Closure, start: Point, step: float, direction: Tensor, most: int
     ) -> tuple[Point, int]:
         origin = [parameter.clone() for parameter in self._parameters]
 
@@ -211,7 +216,7 @@ class LBFGS(Optimizer):
                 parameter.copy_(value)
             return Point(step, loss, gradient, _dot(gradient, direction))
 
-        return strong_wolfe(evaluate, start, step, _largest(direction))
+        return strong_wolfe(evaluate, start, step, _largest(direction), most=most)
 
 
 def _remember(state: dict[str, Any], gradient: Tensor, history: int) -> None:

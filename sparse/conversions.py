@@ -216,7 +216,10 @@ def of_parts(shown: Any, parts: Any) -> Any:
     if shown in COMPRESSED and len(parts) == 4 and _are_tensors(parts[:3]):
         starts, plain, values = parts[:3]
         batch = starts.dim() - 1
-        if not bool(starts.any()):  # also the first reading of torch's old format, over zeros
+        # Without memory nothing says how many elements there are.
+        if not starts.is_meta and not bool(
+            starts.any()
+        ):  # also the first reading of torch's old format, over zeros
             plain, values = plain.narrow(batch, 0, 0), values.narrow(batch, 0, 0)
         return sparse_compressed_tensor(starts, plain, values, tuple(parts[3]), layout=shown)
     raise ValueError(f"a tensor of layout {shown!r} of {len(parts)} parts")

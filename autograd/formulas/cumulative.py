@@ -38,7 +38,9 @@ def _weighted_sums(g: Any, input: Any, result: Any, dim: int) -> Any:
     size = rows.shape[-1]
     if size == 0:
         return g
-    steps = (rows.narrow(-1, 0, size - 1) - rows.narrow(-1, 1, size - 1)).exp()._conj()
+    before, after = rows.narrow(-1, 0, size - 1), rows.narrow(-1, 1, size - 1)
+    # Of equal results, infinite ones too, the weight is 1: what comes later leaves the earlier sums alone.
+    steps = (before - after).masked_fill(before == after, 0).exp()._conj()
     zero = fill_new((*rows.shape[:-1], 1), 0, rows.dtype, rows.device)
     factor = _CAT.call([zero, steps.flip(-1)], -1)
     s = recurrence(factor, g.transpose(dim, -1).flip(-1)).flip(-1)

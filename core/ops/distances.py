@@ -282,7 +282,7 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     norms = vector_norm("renorm", input, p, others, True, wide)
     # The small number keeps a slice of no length from dividing by zero; torch adds the same.
     scale = cast(maxnorm / (norms + 1e-7), input.dtype)
-    return input * scale.masked_fill(norms <= maxnorm, 1)
+    return input * scale.masked_fill((norms > maxnorm).logical_not(), 1)  # NaN too
 
 
 exact_out(renorm)

@@ -122,7 +122,13 @@ def _items(key: Any) -> tuple[Any, ...]:
 
 def _is_key(item: Any) -> bool:
     """Return whether an entry of a list makes the list stand for a tuple."""
-    return isinstance(item, (TensorBase, list, tuple, slice)) or item is None or item is Ellipsis
+    if (
+        isinstance(item, (TensorBase, list, tuple, range, slice))
+        or item is None
+        or item is Ellipsis
+    ):
+        return True
+    return hasattr(item, "__array_interface__") and hasattr(item, "__len__")  # no scalar
 
 
 def _part(item: Any, input: Any) -> Any:

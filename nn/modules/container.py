@@ -127,8 +127,7 @@ class Sequential(_Numbered):
                 delattr(self, name)
         else:
             delattr(self, self._name_at(index))
-        if all(name.isdecimal() for name in names):
-            self._renumber(list(self._modules.values()))
+        self._renumber(list(self._modules.values()))  # those with names too, as in torch
 
     def __add__(self, other: Any) -> Sequential:
         return Sequential(*self, *_sequential(other, "add"))

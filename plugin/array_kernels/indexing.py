@@ -51,8 +51,10 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
             out[...] = input
         key = full_key(indices)
         try:
-            if accumulate:
+            if accumulate and indices:
                 xp.add.at(out, key, values)
+            elif accumulate:
+                out += values
             else:
                 out[key] = values
         except IndexError as error:

@@ -103,7 +103,7 @@ def test_signs_are_those_of_the_derivative(name):
                 _ = each.sign
             continue
         sign = each.sign
-        x = tp.tensor([0.2, 0.4, 0.6], requires_grad=True)
+        x = tp.tensor([[0.2, 0.4, 0.6]], requires_grad=True)
         y = each(x)
         (slope,) = tp.autograd.grad(y.sum(), x)
         assert (slope * sign > 0).all()

@@ -59,6 +59,21 @@ def test_sequential_as_a_list():
     assert list(net) == [members[3], *members]
 
 
+@pytest.mark.parametrize("what", [0, -1, slice(1, 3), slice(0, None, 2), slice(3, 3)], ids=str)
+@pytest.mark.parametrize(
+    "names", [["0", "1", "2", "3"], ["a", "b", "c", "d"], ["0", "1", "x", "3"]]
+)
+def test_names_after_deletion_are_torchs(names, what):
+    torch = pytest.importorskip("torch", reason="torch is the reference")
+    found = []
+    for library in (torch, tp):
+        made = OrderedDict((name, library.nn.Linear(i + 1, 1)) for i, name in enumerate(names))
+        net = library.nn.Sequential(made)
+        del net[what]
+        found.append([(name, tuple(value.shape)) for name, value in net.state_dict().items()])
+    assert found[1] == found[0]
+
+
 def test_sequential_arithmetic():
     a, b = layers(2)
     left, right = nn.Sequential(a), nn.Sequential(b)

@@ -216,3 +216,25 @@ def test_cond_checks_norms_and_shapes_of_empty_matrices_too(shape, p):
         except RuntimeError:
             found.append("refused")
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("batch", [(4,), (0,), (3, 1), (2, 3)], ids=str)
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda A, B: tp.linalg.lu_solve(*tp.linalg.lu_factor(A), B),
+        lambda A, B: tp.lu_solve(B, *tp.linalg.lu_factor(A)),
+        lambda A, B: tp.linalg.solve(A, B),
+        lambda A, B: tp.linalg.solve_triangular(A, B, upper=True),
+        lambda A, B: tp.cholesky_solve(B, A),
+    ],
+    ids=["linalg.lu_solve", "lu_solve", "solve", "solve_triangular", "cholesky_solve"],
+)
+def test_batches_that_do_not_broadcast_are_refused(
+    solve: Callable[..., Any], batch: tuple[int, ...]
+) -> None:
+    A, B = tp.eye(2).repeat(2, 1, 1), tp.ones(*batch, 2, 1)
+    if batch in ((3, 1), (2, 3)):
+        A = tp.eye(2).repeat(5, 2, 1, 1)
+    with pytest.raises(RuntimeError, match="must match"):
+        solve(A, B)

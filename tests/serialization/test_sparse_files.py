@@ -80,6 +80,17 @@ def test_copies(name, again):
     assert made.layout is tensor.layout
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_read_to_meta(name):
+    file = io.BytesIO()
+    tensor = tensors(tp)[name]
+    tp.save(tensor, file)
+    file.seek(0)
+    read = tp.load(file, map_location="meta")
+    assert (read.layout, read.dtype, read.shape) == (tensor.layout, tensor.dtype, tensor.shape)
+    assert read.is_meta
+
+
 def test_a_damaged_file_is_refused():
     file = io.BytesIO()
     x = tp.sparse_csr_tensor([0, 1, 3], [2, 0, 2], [1.0, 2.0, 3.0], (2, 3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -345,6 +346,8 @@ def index_put(
     """
     check_tensor(input, "index_put")
     check_tensor(values, "index_put", "values")
+    if len(indices) == 1 and _is_mask(indices[0]):
+        indices, values = _masked(input, indices[0], values, accumulate)
     found = index_tensors(input, indices, "index_put")
     target = indexed_shape(input._shape, found)
     _check_values(values._shape, target)
@@ -357,6 +360,28 @@ def index_put(
     if not values._shape and values._key.device is not input._key.device:
         values = to_device(values, input._key.device)
     return Spec((input, found, values, bool(accumulate)), input._shape, input.dtype)
+
+
+def _is_mask(index: Any) -> bool:
+    return is_tensor(index) and index._key.dtype in (bool_, uint8)
+
+
+def _masked(input: Any, mask: Any, values: Any, accumulate: bool) -> tuple[list[Any], Any]:
+    """Return the indices and values of a write to where a mask is True.
+
+    One value fills those places whatever its dtype and number of dimensions, as ``masked_fill_`` does;
+    a mask without dimensions has all of them or none.
+    """
+    if not mask._shape:
+        if not input._shape:
+            raise IndexError("too many indices for tensor of dimension 0 (got 1)")
+        mask = mask.expand(input._shape)
+    if accumulate or math.prod(values._shape) != 1:
+        return [mask], values
+    values = values.reshape(())
+    if values._key.dtype is not input._key.dtype:
+        values = cast(values, input._key.dtype)
+    return [mask], values
 
 
 def _check_values(shape: Shape, target: Shape) -> None:

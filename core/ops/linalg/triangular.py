@@ -8,6 +8,7 @@ from ...device.dtypes import int32
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive
 from ...dispatch.out_dtypes import exact_out, names_results
 from ...tensor.predicates import all_samples
+from ...tensor.shapes import broadcast_shapes
 from ..matmul.products import matmul
 from ..rules import cast
 from . import results
@@ -134,6 +135,7 @@ def _check_lu_solve(name: str, LU: Any, pivots: Any, B: Any, left: bool) -> None
             f"{list(pivots._shape)} for {list(LU._shape)}"
         )
     check_factor_inputs(name, LU, B, left)
+    broadcast_shapes(LU._shape[:-2], B._shape[:-2])
 
 
 def _canonical_lu_solve(

@@ -61,6 +61,8 @@ def index_put(
     try:
         if not accumulate:
             out[key] = values
+        elif not indices:
+            out += values
         elif not _add_rows(out, indices, values):
             np.add.at(out, key, values)
     except IndexError as error:
