@@ -62,7 +62,7 @@ def complex_power(input: np.ndarray[Any, Any], exponent: np.ndarray[Any, Any]) -
     if not exponent.ndim and exponent == 2:
         return input * input
     result = np.power(input, exponent)
-    strange = np.isnan(result.real) & (exponent.real < 0)
+    strange = np.isnan(np.real(result)) & (np.real(exponent) < 0)
     return _negative_powers(input, result, strange) if strange.any() else result
 
 
