@@ -67,8 +67,7 @@ def gradcheck(
     nondet_tol : float
         By how much two backward passes may differ.
     fast_mode : bool
-        Compare one projection of each Jacobian instead of all its elements; of forward mode, all are
-        compared in any case.
+        Compare one projection of each Jacobian instead of all its elements.
     masked : bool, optional
         Accepted as in torch. Of sparse inputs the derivatives by their stored values are checked, as if it
         were set: gradients of sparse tensors have no others.
@@ -101,10 +100,11 @@ def gradcheck(
     positions = _checked(args)
     try:
         if check_backward_ad:
-            check = backward_checks.check_projected if fast_mode else backward_checks.check
-            check(func, args, positions, eps, atol, rtol, nondet_tol)
+            backward = backward_checks.check_projected if fast_mode else backward_checks.check
+            backward(func, args, positions, eps, atol, rtol, nondet_tol)
         if check_forward_ad:
-            forward_checks.check(func, args, positions, eps, atol, rtol, check_batched_forward_grad)
+            forward = forward_checks.check_projected if fast_mode else forward_checks.check
+            forward(func, args, positions, eps, atol, rtol, check_batched_forward_grad)
         if check_backward_ad and check_undefined_grad:
             backward_checks.check_multiplied(func, args)
         if check_grad_dtypes and check_backward_ad:

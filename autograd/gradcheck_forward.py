@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from tensorplug.core.ops.creation.creation_like import zeros_like
@@ -10,7 +11,17 @@ from tensorplug.core.ops.joining.joining import stack
 from tensorplug.core.tensor.tensor import Tensor
 
 from .forward_ad import dual_level, make_dual, unpack_dual
-from .gradcheck_points import GradcheckError, numbers, numerical_jacobian, outputs_of, refill
+from .grad_mode import enable_grad
+from .gradcheck_points import (
+    GradcheckError,
+    check_alike,
+    moved,
+    numbers,
+    numerical_jacobian,
+    outputs_of,
+    refill,
+    seed_of,
+)
 from .transforms.transforms import jvp
 from .vmap.vmap import vmap
 
@@ -30,6 +41,52 @@ def check(
         _check_rows(func, args, target, numerical, atol, rtol)
         if batched:
             _check_batched(func, args, target)
+
+
+def check_projected(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    positions: list[int],
+    eps: float,
+    atol: float,
+    rtol: float,
+    batched: bool,
+) -> None:
+    """Compare the tangents of the outputs for one direction of each input."""
+    for target in positions:
+        seed = seed_of(args[target])
+        direction = seed / seed.norm().clamp(min=1)  # eps is the step
+        tangents = _tangents(func, args, target, direction)
+        changes = _changes(func, args, target, direction, eps)
+        for number, (tangent, expected) in enumerate(zip(tangents, changes, strict=True)):
+            for index, (a, b) in enumerate(zip(numbers(tangent), expected, strict=True)):
+                if not abs(a - b) <= atol + rtol * abs(b):
+                    raise GradcheckError(
+                        f"Jacobian computed with forward mode mismatch for output {number} with respect to "
+                        f"input {target}: in fast mode the tangent of out[{index}] is numerically {b:.8g}, "
+                        f"by forward mode {a:.8g}"
+                    )
+        if batched:
+            _check_batched(func, args, target)
+
+
+def _changes(
+    func: Callable[..., Any], args: tuple[Any, ...], target: int, direction: Any, eps: float
+) -> list[list[Any]]:
+    """Return by how much the elements of each output change along a direction of one input."""
+    sides: list[list[list[Any]]] = []
+    first: tuple[Any, ...] = ()
+    for sign in (1, -1):
+        shifted = {target: args[target].detach() + direction * (sign * eps)}
+        with enable_grad(), moved(args, shifted) as there:
+            found = outputs_of(func, there)
+            first = first or found
+            check_alike(first, found, eps)
+            sides.append([numbers(out) for out in found])
+    return [
+        [(a - b) / (2 * eps) for a, b in zip(above, below, strict=True)]
+        for above, below in zip(*sides, strict=True)
+    ]
 
 
 def _directions(point: Any) -> Iterator[Any]:
@@ -92,7 +149,7 @@ def _check_rows(
 
 def _check_batched(func: Callable[..., Any], args: tuple[Any, ...], target: int) -> None:
     """Compare tangents for a batch of directions with those of each."""
-    some = list(_directions(args[target]))[:2]
+    some = list(islice(_directions(args[target]), 2))
     if not some:
         return
     single = [_tangents(func, args, target, direction) for direction in some]

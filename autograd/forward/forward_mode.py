@@ -7,6 +7,7 @@ batched, while the tensors that have them are not.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from tensorplug.core.dispatch import op_registry, out_dtypes, writes
@@ -158,6 +159,7 @@ def call_dual(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     args, kwargs = op.unbind(values)
     with ActiveLevels((), state.tangents[:number]):
         result = op.call(*args, **kwargs)
+    _share_arguments(values, result)
     _differentiate(op, values, result, number, None)
     return result
 
@@ -223,16 +225,32 @@ def _any(tangent: Any) -> bool:
 
 def _share(output: Any, position: int) -> None:
     """Let the output that its node saved have the output's tangents, too."""
+    for kept, origin, number in _saved_with(output):
+        if origin == OUTPUT and number == position and kept._array is output._array:
+            kept._tangents = output._tangents
+
+
+def _share_arguments(values: tuple[Any, ...], result: Any) -> None:
+    """Let the arguments that a node saved have the tangents that these, of the same content, have.
+
+    The rule ran a second time below the level: views that it makes there know nothing of tangents.
+    """
+    outputs = result if isinstance(result, (tuple, list)) else (result,)
+    recorded = [output for output in outputs if output._node is not None]
+    for kept, origin, number in _saved_with(recorded[0]) if recorded else ():
+        if origin == ARGUMENT and isinstance(values[number], Tensor) and values[number]._tangents:
+            kept._tangents = values[number]._tangents
+
+
+def _saved_with(output: Any) -> Iterator[tuple[Any, int, int]]:
+    """Yield the tensors that an output's node saved, and what they are to the op."""
     node = output._node
     if isinstance(node, OutputNode):
         node = node.parent
-    if not isinstance(node, OpNode) or node.saved is None:
-        return
-    for index, (_, origin, number) in enumerate(node.plan.saves):
-        if origin == OUTPUT and number == position:
-            kept = node.saved[index]
-            if isinstance(kept, Tensor) and kept._array is output._array:
-                kept._tangents = output._tangents
+    if isinstance(node, OpNode) and node.saved is not None:
+        for kept, (_, origin, number) in zip(node.saved, node.plan.saves, strict=True):
+            if isinstance(kept, Tensor):
+                yield kept, origin, number
 
 
 # --- rules ------------------------------------------------------------------------------------

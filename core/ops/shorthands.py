@@ -14,7 +14,7 @@ from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
 from ..errors import warn
 from ..tensor import shapes
-from ..tensor.base import TensorBase
+from ..tensor.base import TensorBase, storage_of
 from ..tensor.layout import memory_format
 from ..tensor.shapes import Size, one_or_several
 from .creation.creation import empty
@@ -82,12 +82,16 @@ def unsafe_split_with_sizes(
 def _views_alone(
     cut: Callable[..., tuple[Tensor, ...]], input: Tensor, given: Any, dim: int
 ) -> tuple[Tensor, ...]:
-    """Return the parts that `cut` gives, to autograd no views, as in torch: a write is one part's history."""
+    """Return the parts that `cut` gives, to autograd no views, as in torch: a write is one part's history.
+
+    It counts as a write to that part alone, so that others may have been saved.
+    """
     parts = cut(input, given, dim)
     if input._state:
         for found in parts:
             if found._view is not None:
                 dispatch_state.gradient.release_view(found)
+                found._storage = storage_of(found.data)
     return parts
 
 

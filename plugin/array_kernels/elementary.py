@@ -80,6 +80,8 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         total += 1
         return xp.reciprocal(total)
 
+    # The library's reciprocal of a complex 0 is NaN, its quotient infinite.
+    table.add("rsqrt", lambda input: 1 / xp.sqrt(input), dtypes=COMPLEXES)
     for function in (rsqrt, sigmoid):
         table.add(function.__name__, function)
         table.add(function.__name__, namespace.through_float32(function), dtypes=_HALVES)

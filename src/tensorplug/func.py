@@ -19,12 +19,12 @@ from tensorplug.autograd.transforms.transforms import (
     vjp as vjp,
 )
 from tensorplug.autograd.vmap import vmap as vmap
-from tensorplug.nn.modules.batchnorm import (
-    replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_,
-)
-from tensorplug.nn.utils.stateless import (
+from tensorplug.nn.functional_call import (
     functional_call as functional_call,
     stack_module_state as stack_module_state,
+)
+from tensorplug.nn.modules.batchnorm import (
+    replace_all_batch_norm_modules_ as replace_all_batch_norm_modules_,
 )
 
 __all__ = [

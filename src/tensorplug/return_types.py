@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tensorplug.core.ops.linalg.results import (
     geqrf,
     linalg_cholesky_ex,
@@ -77,3 +79,11 @@ __all__ = [
     "topk",
     "triangular_solve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return what ops that are given ``out=`` return: ``sort_out`` is ``sort``."""
+    plain = name.removesuffix("_out")
+    if plain != name and plain in __all__:
+        return globals()[plain]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -177,3 +177,20 @@ def test_forward_mode_records_nothing_for_backward(lib):
     assert L.autograd.gradcheck(note, (numbers(L),), check_forward_ad=True)
     assert seen
     assert not any(seen)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_calls_in_fast_mode_do_not_grow_with_the_input(dtype):
+    calls = []
+
+    def counted(x):
+        calls[-1] += 1
+        return x.exp() * x, x.sin()
+
+    for size in (1, 40):
+        calls.append(0)
+        x = tp.linspace(0.5, 1.5, size, dtype=getattr(tp, dtype)).requires_grad_()
+        assert tp.autograd.gradcheck(
+            counted, (x,), fast_mode=True, check_forward_ad=True, check_batched_forward_grad=True
+        )
+    assert calls[0] + 1 >= calls[1]  # of one element there is one direction to batch, of more two

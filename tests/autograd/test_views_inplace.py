@@ -701,3 +701,26 @@ def test_parts_are_no_views(name, of, mode):
             flags += [y.tolist(), w.grad.tolist()]
         seen.append(flags)
     assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("name", ["unsafe_chunk", "unsafe_split", "unsafe_split_with_sizes"])
+@pytest.mark.parametrize("of", ["result", "view", "conjugate"])
+def test_a_write_to_one_part_leaves_what_was_saved_of_others(name, of):
+    seen = []
+    for L in (tp, torch):
+        w = L.arange(1.0, 9.0).reshape(2, 4).requires_grad_()
+        y = {
+            "result": lambda w: w * 1,
+            "view": lambda w: (w * 1).t().t(),
+            "conjugate": lambda w: (w * 1j).conj(),
+        }[of](w)
+        first, second = getattr(L, name)(y, [2, 2] if name.endswith("sizes") else 2, -1)
+        first.mul_(second)  # saves the second, and a copy of the first
+        versions = [first._version, second._version]
+        (first + second).sum().abs().backward()
+        seen.append([versions, w.grad.tolist()])
+        product = first * first
+        first.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            product.abs().sum().backward()
+    assert seen[0] == seen[1]

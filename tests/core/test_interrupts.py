@@ -32,9 +32,9 @@ from tensorplug.distributed.tensor.parallel import loss_parallel
 from tensorplug.fx import tracer
 from tensorplug.graph.parts import Parts
 from tensorplug.nn.attention import SDPBackend, sdpa_kernel
+from tensorplug.nn.functional_call import _swapped
 from tensorplug.nn.hooks import global_hooks
 from tensorplug.nn.utils import parametrize
-from tensorplug.nn.utils.stateless import _swapped
 from tensorplug.onnx import exporting
 from tensorplug.optim.swapping import swap_in_optimizer_params_and_state
 from tensorplug.serialization import settings
@@ -188,7 +188,7 @@ MODES |= {
     "core.tensor.printing.printoptions": lambda: printing.printoptions(precision=2),
     "data.signals.signals_put_off": signals_put_off,
     "nn.utils.parametrize.cached": parametrize.cached,
-    "nn.utils.stateless._swapped": lambda: _swapped(MODEL, {"weight": tp.zeros(1)}, False, False),
+    "nn.functional_call._swapped": lambda: _swapped(MODEL, {"weight": tp.zeros(1)}, False, False),
     "optim.swapping.swap_in_optimizer_params_and_state": swapped,
     "distributed.data_parallel.DistributedDataParallel.no_sync": lambda: (
         DistributedDataParallel.no_sync(PARALLEL)

@@ -58,3 +58,20 @@ def test_all_of_torch_are_there():
     torch = pytest.importorskip("torch", reason="compares with torch")
     names = {kind.__name__.removesuffix("_out") for kind in torch.return_types.all_return_types}
     assert {name for name in names if not name.startswith("_")} == set(tp.return_types.__all__)
+
+
+def test_results_of_calls_with_out_are_of_the_same_kinds():
+    x = tp.tensor([3.0, 1.0, 2.0])
+    for name in ("sort", "topk", "kthvalue", "mode", "cummax"):
+        args = {"topk": (2,), "kthvalue": (1,)}.get(name, (0,) if name == "cummax" else ())
+        out = (tp.empty(0), tp.empty(0, dtype=tp.int64))
+        assert type(getattr(tp, name)(x, *args, out=out)) is getattr(tp.return_types, f"{name}_out")
+    for wrong in ("histogram_of", "sum_out", "_out"):
+        with pytest.raises(AttributeError, match=wrong):
+            getattr(tp.return_types, wrong)
+
+
+def test_names_are_those_of_torch():
+    torch = pytest.importorskip("torch", reason="reference for names")
+    for kind in torch.return_types.all_return_types:
+        assert hasattr(tp.return_types, kind.__name__.rpartition(".")[2])

@@ -98,6 +98,22 @@ CALLS = {
     "istft with a window": (
         lambda L: L.istft(L.ones(5, 3, dtype=L.complex64), 8, window=L.ones(8)), None
     ),
+    "istft that is too short": (
+        lambda L: L.istft(L.ones(5, 3, dtype=L.complex64), 8, window=L.ones(8), length=5 * 8),
+        "The length of signal is shorter than the length parameter.*Result is being padded with zeros",
+    ),
+    "istft that fits": (
+        lambda L: L.istft(L.ones(5, 3, dtype=L.complex64), 8, window=L.ones(8), length=7), None
+    ),
+    "stft of numbers in pairs": (
+        lambda L: L.stft(L.ones(16), 8, window=L.ones(8), return_complex=False),
+        "stft with return_complex=False is deprecated",
+    ),
+    "stateless.functional_call": (
+        lambda L: L.nn.utils.stateless.functional_call(L.nn.ReLU(), {}, L.ones(2)),
+        "`torch.nn.utils.stateless.functional_call` is deprecated",
+    ),
+    "func.functional_call": (lambda L: L.func.functional_call(L.nn.ReLU(), {}, L.ones(2)), None),
     "out= of arange": (
         lambda L: L.arange(3, out=L.ones(2)), "An output with|The number of elements in the out tensor"
     ),

@@ -416,6 +416,87 @@ def test_patterns_are_replaced(lib):
     assert traced(x, w).tolist() == pytest.approx(expected.tolist())
 
 
+#: By name: a program, a pattern with several results, what takes its place, and what comes of it.
+SEVERAL = {
+    "two of one": (
+        lambda L: (
+            lambda x, y: L.sigmoid(x) + L.relu(x) * y,
+            lambda x: (L.sigmoid(x), L.relu(x)),
+            lambda x: (L.exp(x), L.abs(x)),
+            lambda x, y: L.exp(x) + L.abs(x) * y,
+        )
+    ),
+    "an inner one": (
+        lambda L: (
+            lambda x, y: (d := x - y, L.sigmoid(d) * d + L.relu(d))[1],
+            lambda a, b: (d := a - b, (L.sigmoid(d), L.relu(d), d))[1],
+            lambda a, b: (e := L.abs(b), (e, e, L.exp(a)))[1],
+            lambda x, y: L.abs(y) * L.exp(x) + L.abs(y),
+        )
+    ),
+    "twice": (
+        lambda L: (
+            lambda x, y: L.sigmoid(x) + L.relu(x) + L.sigmoid(y) * L.relu(y),
+            lambda x: [L.relu(x), L.sigmoid(x)],
+            lambda x: [L.exp(x), x],
+            lambda x, y: x + L.exp(x) + y * L.exp(y),
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_patterns_with_several_results_are_replaced(lib, name):
+    program, pattern, replacement, expected = SEVERAL[name](lib)
+    traced = lib.fx.symbolic_trace(program)
+    found = lib.fx.replace_pattern(traced, pattern, replacement)
+    assert len(found) == (2 if name == "twice" else 1)
+    traced.graph.lint()
+    x, y = lib.tensor([1.5, -1.0]), lib.tensor([0.5, 0.25])
+    assert traced(x, y).tolist() == pytest.approx(expected(x, y).tolist())
+
+
+def test_patterns_with_several_results_that_have_no_place_stay():
+    def program(x):
+        y = tp.sigmoid(x)
+        return tp.tanh(y + 1) * y  # what one result is made of uses the other
+
+    traced = tp.fx.symbolic_trace(program)
+    found = tp.fx.replace_pattern(
+        traced, lambda x, y: (tp.sigmoid(x), tp.tanh(y)), lambda x, y: (tp.exp(x), y)
+    )
+    assert not found
+    traced.graph.lint()
+    x = tp.tensor([1.5, -1.0])
+    assert tp.equal(traced(x), program(x))
+
+
+def test_modules_that_a_replacement_leaves_unused_go(lib):
+    class Step(lib.nn.Module):
+        def __init__(self, step):
+            super().__init__()
+            self.step = step
+            self.last = lib.nn.ReLU()
+
+        def forward(self, x):
+            return self.last(self.step(x))
+
+    class Other(lib.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.other = lib.nn.Tanh()
+            self.last = lib.nn.ReLU()
+
+        def forward(self, x):
+            return self.last(self.other(x))
+
+    traced = lib.fx.symbolic_trace(Step(lib.nn.Sigmoid()))
+    lib.fx.replace_pattern(traced, Step(lib.nn.Sigmoid()), Other())
+    assert [name for name, _ in traced.named_children()] in (["last", "other"], ["other", "last"])
+    x = lib.tensor([1.5, -1.0])
+    assert traced(x).tolist() == Other()(x).tolist()
+
+
 def test_transformers_and_interpreters(lib):
     class Swap(lib.fx.Transformer):
         def call_function(self, target, args, kwargs):

@@ -517,6 +517,61 @@ def test_vmap(lib, space):
     np.testing.assert_allclose(lib.vmap(op, 1, 1)(x).numpy(), np.sin(x.numpy()))
 
 
+@pytest.mark.parametrize("in_dims", [(0, None), (None, 0), (1, 0), (-1, 2), (0, 0)], ids=str)
+def test_vmap_without_a_rule(lib, space, in_dims):
+    @lib.library.custom_op(
+        f"{space}::product", mutates_args=(), schema="(Tensor x, Tensor y) -> Tensor"
+    )
+    def op(x, y):
+        return lib.from_numpy(x.numpy(force=True) * y.numpy(force=True))
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    op.register_autograd(
+        lambda ctx, g: (g * ctx.saved_tensors[1], g * ctx.saved_tensors[0]),
+        setup_context=setup_context,
+    )
+    x, y = lib.rand(3, 3, 3, dtype=lib.float64), lib.rand(3, 3, 3, dtype=lib.float64)
+    expected = lib.vmap(lib.mul, in_dims)(x, y)
+    np.testing.assert_allclose(lib.vmap(op, in_dims)(x, y).numpy(), expected.numpy())
+    nested = lib.vmap(lib.vmap(op), (0, 1))(x, y)
+    np.testing.assert_allclose(nested.numpy(), (x * y.transpose(0, 1)).numpy())
+    if lib is tp:  # torch refuses to transform the function that it makes of an op
+        slopes = lib.vmap(lib.func.grad(lambda x, y: op(x, y).sum(), (0, 1)))(x, y)
+        for slope, factor in zip(slopes, (y, x), strict=True):
+            np.testing.assert_allclose(slope.numpy(), factor.numpy())
+    x.requires_grad_()
+    lib.vmap(op, in_dims)(x, y).sum().backward()
+    total = lib.autograd.grad(lib.vmap(lib.mul, in_dims)(x, y).sum(), x)[0]
+    np.testing.assert_allclose(x.grad.numpy(), total.numpy())
+
+
+def test_vmap_without_a_rule_of_several_results(lib, space):
+    spelled = "(Tensor x, Tensor y, int count) -> (Tensor, Tensor)"
+
+    @lib.library.custom_op(f"{space}::both", mutates_args=(), schema=spelled)
+    def both(x, y, count):
+        return x * count, y + x
+
+    x, y = lib.rand(4, 3), lib.rand(4, 3)
+    product, total = lib.vmap(lambda x, y: both(x, y, 3))(x, y)
+    np.testing.assert_allclose(product.numpy(), 3 * x.numpy())
+    np.testing.assert_allclose(total.numpy(), x.numpy() + y.numpy(), 1e-6)
+
+
+def test_vmap_without_a_rule_of_lists(space):
+    op = numpy_cat(tp, space)
+    x, y = tp.rand(4, 3), tp.rand(2, 4)
+    joined = tp.vmap(lambda x, y: op([x, y], 0), (0, 1))(x, y)
+    assert tp.equal(joined, tp.cat([x, y.t()], 1))
+
+
+def test_vmap_without_a_rule_and_without_a_sample(lib, space):
+    with pytest.raises(RuntimeError):
+        lib.vmap(numpy_sin(lib, space))(lib.rand(0, 3))
+
+
 @pytest.mark.slow
 def test_opcheck(lib, space):
     op = numpy_sin(lib, space)

@@ -1,5 +1,7 @@
 """Losses of complex numbers and integers: what is taken, the dtypes of results, and gradients."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -50,3 +52,41 @@ def test_margin_ranking_loss_of_integers(margin):
     assert F.margin_ranking_loss(x, y, target, margin=margin).item() == pytest.approx(
         expected.mean()
     )
+
+
+#: Losses that compute floating-point numbers of whole ones: of the default dtype, before the halves come in.
+MIXED = {
+    "poisson_nll_loss": lambda L, x, y, z, **options: L.nn.functional.poisson_nll_loss(x, y, **options),
+    "poisson_nll_loss, counts": lambda L, x, y, z, **options: L.nn.functional.poisson_nll_loss(
+        x, y, log_input=False, full=True, **options
+    ),
+    "triplet_margin_loss": lambda L, x, y, z, **options: L.nn.functional.triplet_margin_loss(
+        x, y, z, **options
+    ),
+    "triplet_margin_loss, swapped": lambda L, x, y, z, **options: L.nn.functional.triplet_margin_loss(
+        x, y, z, swap=True, **options
+    ),
+    "triplet_margin_with_distance_loss": lambda L, x, y, z, **options: (
+        L.nn.functional.triplet_margin_with_distance_loss(x, y, z, swap=True, **options)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+@pytest.mark.parametrize("whole", ["int64", "int32", "uint8"])
+@pytest.mark.parametrize("half", ["float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("name", MIXED)
+def test_losses_of_integers_beside_halves(name, half, whole, reduction):
+    torch = pytest.importorskip("torch", reason="reference for dtypes and values")
+    numbers = [[[1, 2, 3], [4, 1, 2]], [[2, 5, 1], [1, 3, 1]], [[3, 3, 4], [2, 1, 5]]]
+    for kinds in itertools.product((half, whole), repeat=3):
+        results = []
+        for L in (torch, tp):
+            x, y, z = (
+                L.tensor(rows, dtype=getattr(L, kind))
+                for rows, kind in zip(numbers, kinds, strict=True)
+            )
+            results.append(MIXED[name](L, x, y, z, reduction=reduction))
+        expected, found = results
+        assert str(found.dtype).split(".")[1] == str(expected.dtype).split(".")[1], kinds
+        assert np.allclose(found.double().tolist(), expected.double().tolist(), 2e-2, 2e-2)

@@ -109,3 +109,51 @@ def test_modified_bessel_functions_of_infinities(dtype):
     assert tp.special.i1(ends).tolist() == [INFINITE, -INFINITE]
     for decayed in (tp.special.i0e, tp.special.i1e):
         assert decayed(ends).tolist() == [0, 0]
+
+
+def logarithmic(z, power):
+    """Return z to a power by its logarithm, as C99 has it, in which 0 is infinitely far below."""
+    if z == 0:
+        return complex(INFINITE, NAN)
+    return 0j if cmath.isinf(z) else cmath.exp(power * cmath.log(z))
+
+
+LIMITS = [0j, complex(-0.0, 0.0), *map(complex, (INFINITE, -INFINITE, 2.0, -0.5))]
+LIMITS += [complex(1, INFINITE), complex(-INFINITE, INFINITE), 1 + 2j]
+
+
+@pytest.mark.parametrize("kind", ["number", "tensor", "transposed", "number below"])
+@pytest.mark.parametrize("power", [-1, -2, -3, -0.5, -2.5, -1 + 1j])
+@pytest.mark.parametrize("dtype", [tp.complex64, tp.complex128], ids=str)
+def test_negative_powers_of_complex_zeros_and_infinities(dtype, power, kind):
+    base = tp.tensor([LIMITS, LIMITS[::-1]], dtype=dtype)
+    if kind == "transposed":
+        base = base.t().contiguous().t()
+    if kind == "number below":
+        results = [[(z**power).item() for z in row] for row in base]
+    else:
+        results = (base ** (power if kind == "number" else tp.full_like(base, power))).tolist()
+    for row, line in zip(results, base.tolist(), strict=True):
+        for found, z in zip(row, line, strict=True):
+            expected = logarithmic(z, power)
+            if z == 0:
+                assert found.real == INFINITE
+                assert math.isnan(found.imag)
+            else:
+                assert abs(found - expected) <= 1e-5 * abs(expected)
+
+
+@pytest.mark.parametrize("dtype", [tp.complex32, tp.complex64, tp.complex128], ids=str)
+def test_reciprocals_of_complex_zeros_are_infinite(dtype):
+    zeros = tp.tensor([0j, complex(-0.0, 0.0)], dtype=dtype)
+    for function in (tp.rsqrt, tp.reciprocal, tp.Tensor.rsqrt_, lambda z: z**-1, lambda z: 1 / z):
+        for found in function(zeros.clone()).tolist():
+            assert abs(found.real) == INFINITE
+            assert math.isnan(found.imag)
+    ends = tp.tensor([complex(INFINITE, 0), complex(-INFINITE, 0)], dtype=dtype)
+    assert tp.rsqrt(ends).abs().tolist() == [0, 0]
+    finite = tp.tensor([1 + 2j, -3 + 0.5j], dtype=dtype)
+    for found, z in zip(tp.rsqrt(finite).tolist(), finite.tolist(), strict=True):
+        assert found == pytest.approx(
+            1 / cmath.sqrt(z), rel=2e-3 if dtype is tp.complex32 else 1e-5
+        )

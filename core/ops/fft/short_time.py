@@ -196,7 +196,13 @@ def stft(
     result = result.permute(0, 2, 1)
     if len(input._shape) == 1:
         result = result.reshape(result._shape[1:])
-    return result if return_complex else _VIEW_AS_REAL.call(result)
+    if return_complex:
+        return result
+    warn(
+        "stft with return_complex=False is deprecated: call view_as_real() on the complex result",
+        UserWarning,
+    )
+    return _VIEW_AS_REAL.call(result)
 
 
 @composite()
@@ -295,6 +301,11 @@ def istft(
             )
     signal = signal / envelope
     if end > total:
+        warn(
+            f"The length of signal is shorter than the length parameter, {total - start} than {length}: "
+            "Result is being padded with zeros in the tail. Check center and hop_length",
+            UserWarning,
+        )
         zeros = signal.new_zeros((batch, end - total))
         signal = _CAT.call([signal, zeros], 1)
     if len(input._shape) == 2:

@@ -7,7 +7,13 @@ from typing import Any
 
 from tensorplug.autograd import derivative, no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import INTEGER, int64, scalar_type
+from tensorplug.core.device.dtypes import (
+    INTEGER,
+    get_default_dtype,
+    int64,
+    promote_types,
+    scalar_type,
+)
 from tensorplug.core.device.scalars import Real
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import arange, exp, log1p, minimum, relu, where, zeros
@@ -422,7 +428,7 @@ def cosine_embedding_loss(
     return reduced(together + apart, reduction, "cosine_embedding_loss")
 
 
-def _check_triplet(anchor: Any, positive: Any, negative: Any, margin: float, *_: Any) -> None:
+def _check_triplet(anchor: Any, positive: Any, negative: Any, margin: float) -> None:
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
@@ -433,7 +439,37 @@ def _check_triplet(anchor: Any, positive: Any, negative: Any, margin: float, *_:
         )
 
 
-@loss("anchor, positive, negative, margin, p, eps, swap, reduction", _check_triplet)
+def _beside_distances(triple: tuple[Any, Any, Any], swap: bool) -> tuple[Any, ...]:
+    """Convert halves where another distance is one of whole numbers, and so of the default dtype."""
+    whole = [not tensor._key.is_differentiable for tensor in triple]
+    pairs = ((0, 1), (0, 2), (1, 2)) if swap else ((0, 1), (0, 2))
+    if all(whole) or not any([whole[one] and whole[other] for one, other in pairs]):
+        return triple
+    default = get_default_dtype()
+    return tuple(
+        [
+            tensor if is_whole else tensor.to(promote_types(tensor.dtype, default))
+            for tensor, is_whole in zip(triple, whole, strict=True)
+        ]
+    )
+
+
+def _canonical_triplet(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float,
+    p: float,
+    eps: float,
+    swap: bool,
+    reduction: str,
+) -> tuple[Any, ...]:
+    _check_triplet(anchor, positive, negative, margin)
+    triple = _beside_distances((anchor, positive, negative), swap)
+    return *triple, margin, p, eps, swap, reduction
+
+
+@loss("anchor, positive, negative, margin, p, eps, swap, reduction", _canonical_triplet)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -499,12 +535,16 @@ def _check_triplet_with_distance(
     margin: float,
     swap: bool,
     reduction: str,
-) -> None:
+) -> Any:
     check_reduction(reduction)
     check_tensors(
         "triplet_margin_with_distance_loss", anchor=anchor, positive=positive, negative=negative
     )
     _check_triplet(anchor, positive, negative, margin)
+    if distance_function is not None:
+        return None
+    triple = _beside_distances((anchor, positive, negative), swap)
+    return *triple, distance_function, margin, swap, reduction
 
 
 @loss(

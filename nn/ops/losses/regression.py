@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorplug.autograd import derivative, no_grad
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import FLOATING, finfo, scalar_type
+from tensorplug.core.device.dtypes import FLOATING, bool_, finfo, get_default_dtype, scalar_type
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.errors import warn
 from tensorplug.core.ops import broadcast_tensors, full_like, where, xlogy
@@ -82,8 +82,12 @@ def _check_kl_div(input: Any, target: Any, reduction: str, log_target: bool) -> 
         )
 
 
-def _check_poisson(input: Any, *options: Any) -> None:
+def _check_poisson(input: Any, target: Any, log_input: bool, *options: Any) -> Any:
     check_tensors("poisson_nll_loss", input=input)
+    if input._key.is_differentiable or (input.dtype is bool_ and not log_input):
+        return None
+    # The exponential or logarithm of whole numbers is of the default dtype, whatever the target's.
+    return input.to(get_default_dtype()), target, log_input, *options
 
 
 def _check_gaussian(

@@ -24,10 +24,10 @@ from tensorplug.distributions.utils import standard_normal
 from tensorplug.futures import Future
 from tensorplug.masked import reduction_identity
 from tensorplug.nn import Module, grad, init, parameter
+from tensorplug.nn.functional_call import functional_call
 from tensorplug.nn.hooks import global_hooks
 from tensorplug.nn.modules import batchnorm, transformer
 from tensorplug.nn.state_dict import IncompatibleKeys
-from tensorplug.nn.utils.stateless import functional_call
 from tensorplug.nn.utils.weight_norm import _SpectralNorm, _WeightNorm
 from tensorplug.sparse import hspmm, mm, sspaddmm
 from tensorplug.sparse.invariants import validate_compressed, validate_coo

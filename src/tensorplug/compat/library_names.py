@@ -18,8 +18,8 @@ from tensorplug.core.dispatch import overrides
 from tensorplug.core.errors import LinAlgError
 from tensorplug.core.tensor.base import storage_of
 from tensorplug.distributions import Gamma
+from tensorplug.nn import functional_call
 from tensorplug.nn.modules import dropout
-from tensorplug.nn.utils import stateless
 
 from . import loaders
 from .compiling import no, nothing, unchanged
@@ -103,7 +103,7 @@ def _reparametrize_module(
     stack_weights: bool = False,
 ) -> Any:
     """Return a context in which a module holds other tensors."""
-    return stateless._swapped(module, parameters_and_buffers, tie_weights, strict)
+    return functional_call._swapped(module, parameters_and_buffers, tie_weights, strict)
 
 
 def _stand_ins(names: str) -> dict[str, type]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from tensorplug.nn import Module
 
 from .graph import Graph
 from .graph_module import GraphModule, _assign_attr, reached
@@ -96,17 +98,15 @@ def replace_pattern(
     wanted, _ = _traced(pattern)
     made, owner = _traced(replacement)
     names: dict[str, str] | None = None
-    anchor = wanted.output_node().args[0]
-    if not isinstance(anchor, Node):
-        raise NotImplementedError("replace_pattern(): a pattern returns one value")
+    anchors = _returned(wanted)
     inputs = [node for node in wanted.nodes if node.op == "placeholder"]
     new_inputs = [node for node in made.nodes if node.op == "placeholder"]
     result: list[Match] = []
     taken: set[Node] = set()
     replaced: dict[Node, Any] = {}
     for node in list(gm.graph.nodes):
-        found: dict[Node, Any] = {}
-        if node._erased or not _matches(anchor, node, found):
+        found = None if node._erased else _match_of_all(anchors, [node], gm.graph, {})
+        if found is None:
             continue
         inner = [
             value
@@ -115,35 +115,81 @@ def replace_pattern(
         ]
         if any(value in taken for value in inner):
             continue
-        if any(user not in inner for value in inner if value is not node for user in value.users):
+        given_out = [found[anchor] for anchor in anchors]
+        hidden = [value for value in inner if value not in given_out]
+        if any(user not in inner for value in hidden for user in value.users):
             continue
-        taken.update(inner)
-        result.append(Match(node, dict(found)))
-        if names is None:
-            names = _shared(gm, made, owner)
         values = {
             new: replaced.get(found[old], found[old])
             if isinstance(found[old], Node)
             else found[old]
             for new, old in zip(new_inputs, inputs, strict=True)
         }
-        with gm.graph.inserting_before(node):
-            new_value: Any = None
+        place = _place(gm.graph, given_out, inner, list(values.values()))
+        if place is None:
+            continue
+        taken.update(inner)
+        result.append(Match(node, dict(found)))
+        if names is None:
+            names = _shared(gm, made, owner)
+        with gm.graph.inserting_before(place):
             for step in made.nodes:
-                if step.op == "placeholder":
-                    continue
-                if step.op == "output":
-                    new_value = map_arg(step.args[0], values.__getitem__)
-                    break
-                copied = values[step] = gm.graph.node_copy(step, values.__getitem__)
-                if step.op in ("call_module", "get_attr"):
-                    copied.target = names.get(step.target, step.target)
-        node.replace_all_uses_with(new_value)
-        replaced[node] = new_value
+                if step.op not in ("placeholder", "output"):
+                    copied = values[step] = gm.graph.node_copy(step, values.__getitem__)
+                    if step.op in ("call_module", "get_attr"):
+                        copied.target = names.get(step.target, step.target)
+        new_out = map_arg(made.output_node().args[0], values.__getitem__)
+        for old, new in zip(given_out, new_out if len(anchors) > 1 else [new_out], strict=True):
+            old.replace_all_uses_with(new)
+            replaced[old] = new
         for value in reversed([n for n in gm.graph.nodes if n in inner]):
             gm.graph.erase_node(value)
+    if result and isinstance(replacement, Module):
+        gm.delete_all_unused_submodules()
     gm.recompile()
     return result
+
+
+def _returned(pattern: Graph) -> list[Node]:
+    """Return the nodes whose values a pattern returns."""
+    returned = pattern.output_node().args[0]
+    anchors = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+    if not anchors or not all(isinstance(anchor, Node) for anchor in anchors):
+        raise NotImplementedError(
+            "replace_pattern(): a pattern returns one computed value, or a tuple of them, got "
+            f"{returned!r}"
+        )
+    return anchors
+
+
+def _match_of_all(
+    anchors: list[Any], nodes: Iterable[Node], graph: Graph, found: dict[Node, Any]
+) -> dict[Node, Any] | None:
+    """Return what the pattern's nodes stand for, with one of these nodes as the first anchor."""
+    for node in nodes:
+        known = dict(found)
+        if node._erased or not _matches(anchors[0], node, known):
+            continue
+        rest = anchors[1:]
+        whole = known if not rest else _match_of_all(rest, graph.nodes, graph, known)
+        if whole is not None:
+            return whole
+    return None
+
+
+def _place(graph: Graph, returned: list[Any], inner: list[Any], values: list[Any]) -> Node | None:
+    """Return before which node the replacement may stand, None if it has no place.
+
+    That is behind what it takes and before what uses the values that the pattern returns.
+    """
+    if len(returned) == 1:
+        node: Node = returned[0]
+        return node
+    at = {node: index for index, node in enumerate(graph.nodes)}
+    users = [user for value in returned for user in value.users if user not in inner]
+    place = min(users or returned, key=at.__getitem__)
+    taken = [at[value] for value in values if isinstance(value, Node)]
+    return place if max(taken, default=-1) < at[place] else None
 
 
 def _shared(gm: GraphModule, made: Graph, owner: GraphModule | None) -> dict[str, str]:

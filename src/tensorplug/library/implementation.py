@@ -11,6 +11,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.device import Device
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.ops import stack
 from tensorplug.core.tensor.base import bump_version
 
 from .schema import FunctionSchema
@@ -225,12 +226,9 @@ class Implementation:
 
             @staticmethod
             def vmap(info: Any, in_dims: tuple[Any, ...], *flat: Any) -> Any:
-                if this.vmap is None:
-                    raise RuntimeError(
-                        f"vmap: there is no batching rule for {this.schema.name}; add one with "
-                        "tensorplug.library.register_vmap"
-                    )
                 values, dims = nested(flat), nested(in_dims)
+                if this.vmap is None:
+                    return this._called_one_by_one(info, dims, values)
                 return this._called_batched(info, dims, values)
 
         Called.__name__ = self.schema.name.replace("::", "_")
@@ -245,6 +243,38 @@ class Implementation:
             *values[: self.positional],
             **dict(zip(names, values[self.positional :], strict=True)),
         )
+
+    def _called_one_by_one(self, info: Any, dims: tuple[Any, ...], values: tuple[Any, ...]) -> Any:
+        """Make a call for each sample, for want of a rule."""
+        if self.written or not info.batch_size:
+            why = "the op writes to its arguments" if self.written else "there is no sample"
+            raise RuntimeError(
+                f"vmap: there is no batching rule for {self.schema.name}, and {why}; add one with "
+                "tensorplug.library.register_vmap"
+            )
+        return _stacked(
+            [self.run(_sample(values, dims, number)) for number in range(info.batch_size)]
+        )
+
+
+def _sample(values: Any, dims: Any, number: int) -> Any:
+    """Return values with one sample in place of each batch."""
+    if isinstance(dims, (list, tuple)):
+        return type(values)(
+            [_sample(value, dim, number) for value, dim in zip(values, dims, strict=True)]
+        )
+    return values if dims is None else values.select(dims, number)
+
+
+def _stacked(results: list[Any]) -> tuple[Any, Any]:
+    """Return what the calls for all samples returned as a batch, and its dimension."""
+    first = results[0]
+    if isinstance(first, Tensor):
+        return stack(results), 0
+    if not isinstance(first, (list, tuple)):
+        return first, None
+    pairs = [_stacked(list(column)) for column in zip(*results, strict=True)]
+    return type(first)([batch for batch, _ in pairs]), tuple([dim for _, dim in pairs])
 
 
 def tensors_in(values: tuple[Any, ...] | list[Any]) -> Iterator[Any]:

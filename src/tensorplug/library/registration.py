@@ -355,7 +355,10 @@ def register_autograd(
 def register_vmap(
     op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None
 ) -> Any:
-    """Register ``func(info, in_dims, *args)``, which returns ``(output, out_dims)`` inside of ``vmap``."""
+    """Register ``func(info, in_dims, *args)``, which returns ``(output, out_dims)`` inside of ``vmap``.
+
+    Without one the op is called for each sample.
+    """
 
     def register(function: Callable[..., Any]) -> None:
         find(op).vmap = function

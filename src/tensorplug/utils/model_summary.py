@@ -20,8 +20,8 @@ from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.ops.creation.creation import empty
 from tensorplug.core.ops.matmul.products import matmul
 from tensorplug.nn import Module
+from tensorplug.nn.functional_call import functional_call
 from tensorplug.nn.parameter import is_lazy
-from tensorplug.nn.utils.stateless import functional_call
 
 from . import _pytree
 

@@ -59,8 +59,19 @@ def power(input: np.ndarray[Any, Any], exponent: np.ndarray[Any, Any]) -> Any:
 
 def complex_power(input: np.ndarray[Any, Any], exponent: np.ndarray[Any, Any]) -> Any:
     """Return powers of complex numbers; NumPy takes 15 times as long for squares as for products."""
-    square = not exponent.ndim and exponent == 2
-    return input * input if square else np.power(input, exponent)
+    if not exponent.ndim and exponent == 2:
+        return input * input
+    result = np.power(input, exponent)
+    strange = np.isnan(np.real(result)) & (np.real(exponent) < 0)
+    return _negative_powers(input, result, strange) if strange.any() else result
+
+
+def _negative_powers(
+    input: np.ndarray[Any, Any], result: np.ndarray[Any, Any], strange: np.ndarray[Any, Any]
+) -> Any:
+    """Return negative powers with those of 0 and of infinities, which NumPy computes by products."""
+    limits = np.where(input == 0, complex(np.inf, np.nan), np.where(np.isinf(input), 0, result))
+    return np.where(strange & ~np.isnan(input), limits, result).astype(result.dtype)
 
 
 def complex_negative(input: np.ndarray[Any, Any], out: np.ndarray[Any, Any] | None = None) -> Any:
