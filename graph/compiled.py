@@ -15,7 +15,6 @@ from contextlib import nullcontext
 from types import MethodType
 from typing import Any
 
-from tensorplug.autograd.transforms.pytree import tree_flatten
 from tensorplug.core import Tensor
 from tensorplug.core.contexts import thread
 from tensorplug.core.dispatch.layers import isolated
@@ -36,6 +35,7 @@ from .nodes import Value, values_in
 from .ops import Unexpected
 from .parts import Parts, children, outermost
 from .recorded_level import RecordedLevel, draws_by_seed
+from .results import Results, Unreturnable
 from .stance import STANCE
 from .symbolic import Dynamic
 
@@ -251,7 +251,7 @@ class Compiled:
             return result
         if self._changing is not None:
             watch.line = watch.line or self._line
-        entry = self._entry(recorder, watch, tensors, objects, result)
+        entry = self._entry(recorder, watch, tensors, objects, given.ids(), result)
         if isinstance(entry, Break) and entry.reason == KEPT and not self._differentiates:
             self._differentiates = True  # the next call notes what autograd records
             return result
@@ -280,7 +280,13 @@ class Compiled:
         return result
 
     def _entry(
-        self, recorder: Recorder, watch: Watch, tensors: list[Any], objects: list[Any], result: Any
+        self,
+        recorder: Recorder,
+        watch: Watch,
+        tensors: list[Any],
+        objects: list[Any],
+        given: set[int],
+        result: Any,
     ) -> Entry | Break:
         if recorder.ended is not None:
             return Break(recorder.ended.reason, recorder.ended.source)
@@ -290,15 +296,22 @@ class Compiled:
             watch.effects.append(changes)
         if watch.effects:
             return Break(f"the program {watch.effects[0]}", watch.source())
-        leaves, tree = tree_flatten(result)
+        state = watch.reached()
+        try:
+            found = Results(result, state, given, not self._of_variables)
+        except Unreturnable as error:
+            return Break(f"the program {error}", "")
+        leaves, tree = found.leaves, found.tree
         if self._of_variables and _holds_container(result):
             return Break("a variable of a divided function is a container", "")
         for leaf in leaves:
             if type(leaf) not in (Tensor, Parameter, Buffer):
                 # An object among the arguments is the same in all calls of the kind.
-                given = any([leaf is value for value in objects])
-                if isinstance(leaf, TensorBase) or not (given or isinstance(leaf, PLAIN)):
+                is_given = any([leaf is value for value in objects])
+                if isinstance(leaf, TensorBase) or not (is_given or isinstance(leaf, PLAIN)):
                     return Break(f"the program returns a {type(leaf).__name__}", "")
+            elif vars(leaf) and id(leaf) not in recorder.inputs:
+                return Break("the program sets attributes of a result", "")
             elif leaf.is_inference() and not thread.inference:
                 return Break("the program returns a tensor of inference mode", "")
             elif leaf.requires_grad and not recorder.recorded and id(leaf) not in recorder.inputs:

@@ -129,7 +129,7 @@ class Watch(State):
             except TypeError:  # its class has none
                 self.own[key] = value
         elif isinstance(value, Module) or not library:
-            self.add(value, "self")
+            self.add(value, "self", called=True)
 
     def _gone(self, key: int, reference: Any) -> None:
         self.own.pop(key, None)

@@ -132,6 +132,7 @@ class State:
         self._named: set[tuple[int, str]] = set()
         # What was added, what objects lead to, and which of them are tables of attributes.
         self._roots: set[int] = set()
+        self._objects_called: set[int] = set()
         self._leads: dict[int, list[tuple[Any, str]]] = {}
         self._attributes: set[int] = set()
         # Names by which Python's modules read, and whether anything reads by names that are not known.
@@ -140,10 +141,10 @@ class State:
 
     # --- what is kept ---
 
-    def add(self, value: Any, label: str) -> None:
-        """Keep an object, and all that can be reached from it."""
+    def add(self, value: Any, label: str, called: bool = False) -> None:
+        """Keep an object, and all that can be reached from it; `called` if a method of it was called."""
         todo = [(value, label)]
-        self._roots.add(id(value))
+        (self._objects_called if called else self._roots).add(id(value))
         while todo:
             value, label = todo.pop()
             if isinstance(value, TensorBase):
@@ -348,6 +349,37 @@ class State:
             if tensor._state > TRACKED:  # a view, whose base may come to require grad
                 self._keep(tensor, "a tensor", of_view)
 
+    def ids(self) -> set[int]:
+        """Return the ids of all objects that were kept."""
+        return set(self._known)
+
+    def reached(self, used: set[str] | None = None) -> set[int]:
+        """Return the ids of what is reached from what was added, if `used` is given by those names alone.
+
+        Without, what is not reached but from the objects of methods that were called is left out: the program
+        may have made these.
+        """
+        names_of = (
+            {} if used is None else {id(value): held for value, _, held, _ in self._containers}
+        )
+        found: set[int] = set()
+        todo = [*(self._roots | self._objects_called if used is not None else self._roots)]
+        while todo:
+            one = todo.pop()
+            if one in found:
+                continue
+            found.add(one)
+            leads = self._leads.get(one, ())
+            if used is not None and one in self._attributes:
+                names, _ = halves(names_of[one])
+                leads = [
+                    lead
+                    for name, lead in zip(names, leads, strict=True)
+                    if name in used or reads_always(name)
+                ]
+            todo += [id(item) for item, _ in leads]
+        return found
+
     def narrow(self, seen: set[int]) -> None:
         """Leave attributes out that the program cannot have read, since nothing in it has their names.
 
@@ -357,23 +389,7 @@ class State:
         if self.reads_all:
             return
         used = self.used | self.read
-        tables = {id(value): held for value, _, held, _ in self._containers}
-        reached: set[int] = set()
-        todo = [*self._roots]
-        while todo:
-            one = todo.pop()
-            if one in reached:
-                continue
-            reached.add(one)
-            leads = self._leads.get(one, ())
-            if one in self._attributes:
-                names, _ = halves(tables[one])
-                leads = [
-                    lead
-                    for name, lead in zip(names, leads, strict=True)
-                    if name in used or reads_always(name)
-                ]
-            todo += [id(item) for item, _ in leads]
+        reached = self.reached(used)
         if (seen & self._leads.keys()) - reached:
             return
         gone = self._leads.keys() - reached

@@ -1,0 +1,115 @@
+"""Results: what a program returns, taken apart into tensors and what is the same at each call."""
+
+from __future__ import annotations
+
+from abc import ABC
+from typing import Any, Generic, Protocol
+
+from tensorplug.autograd.transforms.pytree import CONTAINERS, LEAF, Container, Tree, container_of
+from tensorplug.core.tensor.base import TensorBase
+from tensorplug.nn import Module
+
+from .classes import goes_in_its_own_way, is_foreign, module_of, table_of_attributes
+from .keys import PLAIN
+
+__all__ = ["Results", "Unreturnable"]
+
+_PLAIN_BASES = frozenset((object, Generic, Protocol, ABC))
+_CHANGEABLE = (list, dict, set)
+
+
+class Unreturnable(Exception):
+    """A result that later calls could not return as the program does."""
+
+
+class Made:
+    """In a :class:`Tree`: an object that the program made, of some class, with attributes of some names."""
+
+
+def _remade(values: Any, made: tuple[type, list[str]]) -> Any:
+    kind, names = made
+    value: Any = object.__new__(kind)
+    vars(value).update(zip(names, values, strict=True))
+    return value
+
+
+class Same:
+    """In a :class:`Tree`: an object of the program's state, which each call returns itself."""
+
+
+def _parts_of_leaf(value: Any) -> tuple[list[Any], None]:
+    return [], None
+
+
+CONTAINERS[Made] = Container(_parts_of_leaf, _remade)
+CONTAINERS[Same] = Container(_parts_of_leaf, lambda items, value: value)
+
+
+class Results:
+    """The results of a call, taken apart.
+
+    Parameters
+    ----------
+    result : object
+        What was returned.
+    state : set of int
+        The ids of what is state. Those objects are returned themselves.
+    given : set of int
+        The ids of containers among the arguments.
+    makes : bool
+        Whether objects that the program made may be made again.
+
+    Attributes
+    ----------
+    leaves : list
+        Tensors and others, in order.
+    tree : Tree
+        Their structure.
+
+    Raises
+    ------
+    Unreturnable
+        If one object stands in two places, or a container is one of the arguments.
+    """
+
+    def __init__(self, result: Any, state: set[int], given: set[int], makes: bool) -> None:
+        self._state = state
+        self._given = given
+        self._makes = makes
+        self._seen: dict[int, Any] = {}
+        self.leaves: list[Any] = []
+        self.tree = self._flattened(result)
+
+    def _flattened(self, value: Any) -> Tree:
+        kind = type(value)
+        container = container_of(kind)
+        makes = container is None and self._makes and _can_be_made(value)
+        if id(value) in self._state and not isinstance(value, (tuple, TensorBase, *PLAIN)):
+            return Tree(Same, value)
+        if container is None and not makes:
+            self.leaves.append(value)
+            return LEAF
+        if makes or isinstance(value, _CHANGEABLE):
+            if id(value) in self._given:
+                raise Unreturnable(f"returns a {kind.__name__} that it was given")
+            if id(value) in self._seen:
+                raise Unreturnable(f"returns one {kind.__name__} in two places")
+            self._seen[id(value)] = value
+        if container is not None:
+            items, context = container.flatten(value)
+            return Tree(kind, context, [self._flattened(item) for item in items])
+        table = vars(value)
+        return Tree(Made, (kind, [*table]), [self._flattened(item) for item in table.values()])
+
+
+def _can_be_made(value: Any) -> bool:
+    """Return whether an object is its class and its attributes, and nothing besides."""
+    kind: Any = type(value)
+    if isinstance(value, (TensorBase, Module, type)) or goes_in_its_own_way(value):
+        return False
+    return isinstance(table_of_attributes(value), dict) and all(
+        [
+            base in _PLAIN_BASES or not (is_foreign(module_of(base)) or "__slots__" in vars(base))
+            for base in kind.__mro__
+        ]
+    )

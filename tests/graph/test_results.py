@@ -1,0 +1,249 @@
+"""What a compiled program returns besides tensors: objects of its state, and objects that it makes."""
+
+import abc
+import dataclasses
+import enum
+import typing
+
+import pytest
+
+import tensorplug as tp
+from tensorplug import nn
+
+
+@dataclasses.dataclass
+class Output:
+    value: tp.Tensor
+    rest: typing.Any = None
+
+
+class Base(abc.ABC):
+    @abc.abstractmethod
+    def put(self, value): ...
+
+
+class Layer(Base):
+    def __init__(self):
+        self.value = None
+
+    def put(self, value):
+        self.value = value
+        return self
+
+
+class Cache:
+    def __init__(self, config):
+        self.config = config
+        self.layers = []
+        self.kind = Layer
+
+    def update(self, value):
+        self.layers.append(Layer().put(value))
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+class Finalized:
+    def __init__(self, value):
+        self.value = value
+
+    def __del__(self):
+        pass
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Table(dict):
+    pass
+
+
+class Pair(typing.NamedTuple):
+    first: tp.Tensor
+    second: tuple
+
+
+names = ["a"]
+settings = {"a": 1}
+chosen = {1, 2}
+config = Cache(None)
+
+
+def in_a_dataclass(x):
+    return Output(x * 2, [x + 1, {"n": 3}])
+
+
+def in_objects_of_objects(x):
+    cache = Cache(config)
+    for _ in range(2):
+        cache.update(x * len(cache.layers))
+    return x + 1, cache
+
+
+def beside_state(x):
+    return Pair(x * 2, (names, settings, chosen, config, Color.RED, Layer, None, "text"))
+
+
+def of_shapes(x):
+    return Output(x.sum(), x.shape[0] + 1)
+
+
+RETURNED = [in_a_dataclass, in_objects_of_objects, beside_state, of_shapes]
+
+
+def shown(value):
+    """Return a result with tensors as lists, and ids of what is no container or object of a test."""
+    if isinstance(value, tp.Tensor):
+        return "tensor", value.tolist(), value.requires_grad
+    if value is config or value in (names, settings, chosen) or isinstance(value, type):
+        return "state", id(value)
+    if isinstance(value, (list, tuple)):
+        return type(value), [shown(item) for item in value]
+    if isinstance(value, dict):
+        return type(value), [(key, shown(item)) for key, item in value.items()]
+    if isinstance(value, (Output, Layer, Cache)):
+        return type(value), shown(vars(value))
+    return value
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("program", RETURNED)
+def test_results_are_the_programs(program, recorded):
+    compiled = tp.compile(program)
+    last = None
+    for number in range(4):
+        x = tp.full((2 + number // 3,), float(number), requires_grad=recorded)
+        found, expected = compiled(x), program(x)
+        assert shown(found) == shown(expected)
+        assert found is not last
+        last = found
+    assert len(compiled.explain().graphs) == 1
+    assert not compiled.explain().breaks
+
+
+def test_objects_are_made_anew():
+    compiled = tp.compile(in_objects_of_objects)
+    x = tp.ones(1)
+    for _ in range(4):
+        _, cache = compiled(x)
+        assert [layer.value.item() for layer in cache.layers] == [0, 1]
+        cache.layers.append(None)
+        cache.layers[0].value = None
+
+
+def test_gradients_go_through_objects():
+    compiled = tp.compile(in_objects_of_objects)
+    for _ in range(3):
+        x = tp.ones(2, requires_grad=True)
+        first, cache = compiled(x)
+        (first.sum() + 3 * cache.layers[1].value.sum()).backward()
+        assert x.grad.tolist() == [4, 4]
+
+
+def test_state_is_returned_itself():
+    held = [1]
+
+    @tp.compile
+    def program(x):
+        return x * 2, held, names
+
+    for number in range(4):
+        _, own, outer = program(tp.ones(1))
+        assert own is held
+        assert outer is names
+        held.append(number)
+
+
+def twice(x):
+    made = [x * 2]
+    return made, made
+
+
+def one_object_twice(x):
+    made = Output(x * 2)
+    return made, [made]
+
+
+def within_itself(x):
+    made = [x * 2]
+    made.append(made)
+    return made
+
+
+def argument(x):
+    return x["x"] * 2, x
+
+
+def with_attribute(x):
+    y = x * 2
+    y.note = "y"
+    return y
+
+
+def with_slots(x):
+    return Slotted(x * 2)
+
+
+def with_finalizer(x):
+    return Finalized(x * 2)
+
+
+def derived_table(x):
+    return Table(x=x * 2)
+
+
+def module(x):
+    return nn.Identity()(x * 2), nn.ReLU()
+
+
+def function(x):
+    y = x * 2
+    return lambda: y
+
+
+class Bare:
+    """Nothing tells where an object comes from that has no ``__init__``, if a method of it is called."""
+
+    def put(self, value):
+        self.value = value
+        return self
+
+
+def bare(x):
+    return Bare().put(x * 2)
+
+
+IDENTITIES = {
+    twice: lambda result, given: result[0] is result[1],
+    one_object_twice: lambda result, given: result[0] is result[1][0],
+    within_itself: lambda result, given: result[1] is result,
+    argument: lambda result, given: result[1] is given,
+    with_attribute: lambda result, given: result.note == "y",
+    with_slots: lambda result, given: result.value.tolist() == [2, 2],
+    with_finalizer: lambda result, given: result.value.tolist() == [2, 2],
+    derived_table: lambda result, given: type(result) is Table and result["x"].tolist() == [2, 2],
+    module: lambda result, given: result[1].training,
+    bare: lambda result, given: result.value.tolist() == [2, 2],
+    function: lambda result, given: result().tolist() == [2, 2],
+}
+
+
+@pytest.mark.parametrize("program", IDENTITIES)
+def test_what_cannot_be_made_stays_eager(program):
+    compiled = tp.compile(program)
+    for _ in range(4):
+        given = tp.ones(2)
+        if program is argument:
+            given = {"x": given}
+        assert IDENTITIES[program](compiled(given), given)
+    assert compiled.explain().breaks
+    whole = tp.compile(program, fullgraph=True)
+    with pytest.raises(tp.graph.Uncapturable):
+        for _ in range(3):  # the first ones may set something up
+            whole(given)
