@@ -322,8 +322,15 @@ class Compiled:
             graph = recorder.finished(leaves)
         except Uncapturable as error:
             return Break(error.reason, error.source)
-        if any([recorder.is_constant(leaf) for leaf in leaves]):
-            return Break("the program returns a tensor that no op made", "")
+        constants = [n for n, leaf in enumerate(leaves) if recorder.is_constant(leaf)]
+        for number in constants:
+            if not _is_made_of_numbers(leaves[number], watch, [leaves[n] for n in constants]):
+                return Break("the program returns a tensor that no op made", "")
+            value = graph.result[number]
+            graph.state[value.name] = leaves[
+                number
+            ].clone()  # whose memory the caller of this call gets
+            graph.result[number] = graph.call("clone", value)
         tensors_returned = [leaf for leaf in leaves if isinstance(leaf, TensorBase)]
         if any([is_mirrored(leaf, *tensors_returned) for leaf in tensors_returned]):
             return Break("the program returns tensors that show each other's conjugates", "")
@@ -342,7 +349,7 @@ class Compiled:
         same = {
             position: numbers[recorder.inputs[id(leaf)]]
             for position, leaf in enumerate(leaves)
-            if id(leaf) in recorder.inputs
+            if id(leaf) in recorder.inputs and position not in constants
         }
         memory = memory_of(values_in(graph.result), views)
         read = {id(tensor) for tensor in graph.state.values()}
@@ -370,6 +377,17 @@ class Compiled:
                 found.captures + other.captures, found.calls + other.calls, found.eager,
             )  # fmt: skip
         return found
+
+
+def _is_made_of_numbers(tensor: Any, watch: Watch, others: list[Any]) -> bool:
+    """Return whether a result that no op made is a new tensor of the same numbers at each call."""
+    return (
+        type(tensor) is Tensor
+        and not tensor.requires_grad
+        and tensor._storage is None
+        and id(tensor) not in watch.tensors
+        and sum([tensor is other for other in others]) == 1
+    )
 
 
 def _is_seen() -> bool:

@@ -94,7 +94,11 @@ def of_shapes(x):
     return Output(x.sum(), x.shape[0] + 1)
 
 
-RETURNED = [in_a_dataclass, in_objects_of_objects, beside_state, of_shapes]
+def of_numbers(x):
+    return Output(x * 2, [tp.tensor(3), tp.tensor([[1.5]])])
+
+
+RETURNED = [of_numbers, in_a_dataclass, in_objects_of_objects, beside_state, of_shapes]
 
 
 def shown(value):
@@ -125,6 +129,15 @@ def test_results_are_the_programs(program, recorded):
         last = found
     assert len(compiled.explain().graphs) == 1
     assert not compiled.explain().breaks
+
+
+def test_tensors_of_numbers_are_made_anew():
+    compiled = tp.compile(of_numbers)
+    for number in range(4):
+        value, other = compiled(tp.ones(1)).rest
+        assert [value.item(), other.item()] == [3, 1.5]
+        value.fill_(number)
+        other.add_(1)
 
 
 def test_objects_are_made_anew():
@@ -244,6 +257,6 @@ def test_what_cannot_be_made_stays_eager(program):
         assert IDENTITIES[program](compiled(given), given)
     assert compiled.explain().breaks
     whole = tp.compile(program, fullgraph=True)
+    calls = [lambda: whole(given)] * 3  # the first ones may set something up
     with pytest.raises(tp.graph.Uncapturable):
-        for _ in range(3):  # the first ones may set something up
-            whole(given)
+        _ = [call() for call in calls]
