@@ -17,7 +17,7 @@ from typing import Any
 
 from .classes import LIBRARY, is_standard, module_of
 
-__all__ = ["is_asked_for", "is_impure"]
+__all__ = ["home_of", "is_asked_for", "is_impure"]
 
 _PACKAGE = LIBRARY.rstrip(".")
 #: What differs from call to call, or does something besides returning a value.
@@ -66,7 +66,7 @@ def is_impure(function: Callable[..., Any], frame: FrameType) -> bool:
         if caller == "inspect" and function is not id:
             return is_asked_for(frame)
         return not is_standard(caller)
-    home = _home_of(function)
+    home = home_of(function)
     if home.startswith(_IMPURE_MODULES):
         return True
     if is_standard(caller) or caller.startswith("numpy."):
@@ -77,7 +77,7 @@ def is_impure(function: Callable[..., Any], frame: FrameType) -> bool:
     return not (id(function) in _PURE or isinstance(owner, _PURE_KINDS))
 
 
-def _home_of(function: Any) -> str:
+def home_of(function: Any) -> str:
     """Return the module of a function in C, or of the class that has it as a method."""
     owner = getattr(function, "__self__", None)
     if owner is None or isinstance(owner, ModuleType):

@@ -27,7 +27,7 @@ from tensorplug.nn.hooks import global_hooks
 from .classes import LIBRARY, has_state, is_standard
 from .comparing import alike
 from .contents import of_context
-from .effects import is_asked_for, is_impure
+from .effects import home_of, is_asked_for, is_impure
 from .lookups import names_in, reads_all
 from .memory import line_in
 from .state import State
@@ -189,7 +189,7 @@ class Watch(State):
                     self.add(arg, name[1])
             elif event == "c_call" and is_impure(arg, frame):
                 self._effect(f"calls {getattr(arg, '__qualname__', arg)}()")
-            elif event == "c_call" and getattr(arg, "__module__", None) == "_pickle":
+            elif event == "c_call" and home_of(arg) == "_pickle":
                 self.reads_all = True
 
         def steps() -> tuple[Steps, Steps]:

@@ -6,7 +6,6 @@ import dis
 from abc import ABC
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from operator import attrgetter
 from types import CodeType
 from typing import Any, Generic, Protocol
 
@@ -49,9 +48,10 @@ def names_in(code: CodeType) -> Iterator[str]:
             todo += constant
 
 
-def names_of_getter(getter: attrgetter[Any]) -> list[str]:
-    """Return the names by which an ``attrgetter`` reads."""
-    return [part for name in getter.__reduce__()[1] for part in str(name).split(".")]
+def names_of_getter(getter: Any) -> list[str]:
+    """Return the names by which an ``attrgetter`` or ``methodcaller`` reads."""
+    names = [name for name in getter.__reduce__()[1] if isinstance(name, str)]
+    return [part for name in names for part in name.split(".")]
 
 
 @lru_cache(4096)

@@ -16,7 +16,7 @@ from abc import ABCMeta, get_cache_token
 from collections import defaultdict, deque
 from collections.abc import Callable
 from contextvars import ContextVar
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -239,7 +239,7 @@ class State:
             found += self._of_function(value)
         elif type(value).__name__ == _COMPILED_FUNCTION and is_foreign(module_of(value)):
             pass  # as a function of this library that was not compiled
-        elif isinstance(value, attrgetter):
+        elif isinstance(value, (attrgetter, methodcaller)):
             self.read.update(names_of_getter(value))
         elif isinstance(value, functools.partial):
             found += [(item, label) for item in (value.func, value.args, value.keywords)]

@@ -5,6 +5,7 @@ import dataclasses
 import decimal
 import functools
 import inspect
+import io
 import logging
 import operator
 import os
@@ -110,6 +111,15 @@ def by_import(x, read):
     return x * getter(keys[0])(read)
 
 
+called = operator.methodcaller("by_some_name")
+
+
+def pickled(read):
+    written = io.BytesIO()
+    pickle.Pickler(written).dump(read)
+    return pickle.loads(written.getvalue())
+
+
 def with_number(make, change=None):
     """Return what is made, and what changes its number."""
 
@@ -157,6 +167,11 @@ WAYS = {
     "copy": (lambda x, read: x * copy.copy(read).number, RECORD),
     "deepcopy": (lambda x, read: x * copy.deepcopy(read).inner.number, NESTED),
     "pickle": (lambda x, read: x * pickle.loads(pickle.dumps(read)).number, RECORD),
+    "pickler": (lambda x, read: x * pickled(read).number, RECORD),
+    "methodcaller": (
+        lambda x, read: x * called(read),
+        with_number(Record, lambda read, number: setattr(read, "by_some_name", lambda: number)),
+    ),
     "members": (lambda x, read: x * dict(inspect.getmembers(read))[keys[0]], RECORD),
     "keyword pattern": (matched_by_name, RECORD),
     "pattern": (matched, FIELDS),
