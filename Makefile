@@ -36,7 +36,7 @@ SOURCES := pyproject.toml requirements.txt setup.py README.md $(shell find $(FOL
 ifndef BESIDE
 .NOTPARALLEL:
 endif
-.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-distributed test-levels test-sanitized test-cuda-compile test-cuda-hosted test-cuda-conformance test-onnx doctest fuzz check format bench instructions instructions-renew plugins wheels docs site world world-compiled world-renew clean distclean
+.PHONY: help demo test test-all test-compiled test-pythons test-oldest test-cython test-distributed test-levels test-sanitized test-cuda-compile test-cuda-hosted test-cuda-conformance test-onnx doctest fuzz check format bench instructions instructions-renew plugins wheels docs site world world-compiled world-families world-renew clean distclean
 
 help:
 	@echo 'make demo [DEVICE=cpu]  train a small network on handwritten digits'
@@ -63,6 +63,7 @@ help:
 	@echo '                        them with what torch gave (WORLD_ARGS="--sample": the quick ones; "timm --verbose";'
 	@echo '                        "--torch PYTHON": with the torch that this interpreter has; -renew writes figures anew)'
 	@echo 'make world-compiled     run models of these libraries under tp.compile beside eager (WORLD_ARGS=resnet18: some of them)'
+	@echo 'make world-families     the same of every family of transformers, tiny (WORLD_ARGS=bert: some of them)'
 	@echo 'make bench [DEVICE=cpu] measure against torch, in an environment of its own'
 	@echo '                        (KERNELS="--threads 2" MODELS="--threads 2" BREADTH=: long rounds, networks at their'
 	@echo '                        published sizes; docs/performance.md tells more)'
@@ -206,6 +207,9 @@ world: $(WORLD)/.world
 # Models of its libraries under tp.compile, forward and gradients beside eager.
 world-compiled: $(WORLD)/.world
 	$(WORLD)/bin/python -m tensorplug.compat tests/world/compiled.py $(WORLD_ARGS)
+
+world-families: $(WORLD)/.world
+	$(WORLD)/bin/python -m tensorplug.compat tests/world/families.py $(WORLD_ARGS)
 
 # In an environment that has torch, of 4 GB.
 world-renew: $(WORLD)/.world $(WORLD)-torch/.torch
