@@ -389,7 +389,13 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     return cast(where(isinf(large), large, sum_of_both), dtype)
 
 
-@composite(rule=that_broadcast)
+def _canonical_logaddexp2(input: Any, other: Any) -> tuple[Any, Any]:
+    check_tensor(input, "logaddexp2")
+    check_tensor(other, "logaddexp2", "other")
+    return that_broadcast(input, other)
+
+
+@composite(rule=_canonical_logaddexp2)
 def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
     """Return ``log2(2**input + 2**other)`` without overflow in between.
 

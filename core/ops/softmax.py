@@ -99,7 +99,19 @@ def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     return sub(shifted, sum(shifted.exp(), dim, True).log())
 
 
-@composite(method=False)
+def _softmax_backward_rule(g: Any, result: Any, dim: Any) -> tuple[Any, Any, Any]:
+    check_tensor(g, "softmax_backward", "g")
+    check_tensor(result, "softmax_backward", "result")
+    return g, result, dim
+
+
+def _log_softmax_backward_rule(g: Any, result: Any, dim: Any) -> tuple[Any, Any, Any]:
+    check_tensor(g, "log_softmax_backward", "g")
+    check_tensor(result, "log_softmax_backward", "result")
+    return g, result, dim
+
+
+@composite(method=False, rule=_softmax_backward_rule)
 def softmax_backward(g: Tensor, result: Tensor, dim: int) -> Tensor:
     """Return the gradient of softmax's input, from that of its result and the result."""
 
@@ -110,7 +122,7 @@ def softmax_backward(g: Tensor, result: Tensor, dim: int) -> Tensor:
     return widened(body, g, result)
 
 
-@composite(method=False)
+@composite(method=False, rule=_log_softmax_backward_rule)
 def log_softmax_backward(g: Tensor, result: Tensor, dim: int) -> Tensor:
     """Return the gradient of log_softmax's input, from that of its result and the result."""
     return widened(lambda g, result: sub(g, result.exp() * sum(g, dim, True)), g, result)

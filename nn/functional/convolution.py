@@ -283,6 +283,7 @@ def conv3d(
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """Return :func:`conv1d` of (time, batch, channels), with a weight (kernel, in, out)."""
     tensor(input, "conv_tbc")
+    tensor(bias, "conv_tbc", "bias")
     output = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
     return output.permute(2, 0, 1)
 

@@ -106,6 +106,7 @@ def _value_for(name: str, value: Number, *tensors: Tensor) -> Number:
 def _in_order(name: str, tensor1: Any, tensor2: Any, value: Any) -> tuple[Any, Any, Any]:
     """Return the tensors and the value; in calls of a deprecated form that one comes first."""
     if isinstance(tensor1, TensorBase):
+        check_tensor(tensor2, name, "tensor2")
         return tensor1, tensor2, value
     check_tensor(value, name, "tensor2")
     warn(f"This overload of {name} is deprecated: numbers before tensors; name them", UserWarning)

@@ -406,6 +406,7 @@ def zeros_like_gradient(g: Any, shape: Shape) -> Any:
 
 
 def _index_backward_rule(g: Any, shape: Any, indices: Any) -> tuple[Any, ...]:
+    check_tensor(g, "index_backward", "g")
     return g, tuple([operator.index(size) for size in shape]), indices
 
 

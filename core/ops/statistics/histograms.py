@@ -205,7 +205,13 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0, max: Number = 0) -> T
     return cast(histogram_counts(flat, edges), input.dtype)
 
 
-@composite(method=False)
+def _histogram_counts_rule(values: Any, edges: Any) -> tuple[Any, Any]:
+    check_tensor(values, "histogram_counts", "values")
+    check_tensor(edges, "histogram_counts", "edges")
+    return values, edges
+
+
+@composite(method=False, rule=_histogram_counts_rule)
 def histogram_counts(values: Tensor, edges: Tensor) -> Tensor:
     """Return how many of 1-d `values` stand between edges of their dtype, evenly far apart."""
     return grid_counts(values.unsqueeze(1), [edges])
