@@ -210,6 +210,13 @@ EFFECTS = {
 }
 
 
+@pytest.fixture(autouse=True, scope="module")
+def closed():
+    yield
+    for opened in (left, right, table):
+        opened.close()
+
+
 @pytest.fixture(autouse=True)
 def as_before():
     shown, size, before = np.get_printoptions(), np.getbufsize(), places.prec
