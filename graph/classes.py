@@ -22,7 +22,7 @@ _SETTLED = frozenset(
      "_thread", "zoneinfo", "types", "_abc", "operator", "logging", "_struct")
 )  # fmt: skip
 #: Parts of this library whose objects have settings that programs may read: optimizers, distributions.
-_OPEN = tuple([LIBRARY + part for part in ("optim", "distributions", "amp", "data", "nn", "utils")])
+_OPEN = tuple([LIBRARY + part for part in ("optim", "distributions", "nn")])
 
 
 def has_state(value: Any) -> bool:

@@ -11,9 +11,11 @@ from typing import Any, Generic, Protocol
 
 from tensorplug.nn import Module
 
-from .classes import is_foreign, module_of
+from .classes import LIBRARY, is_foreign, module_of
 
-__all__ = ["is_read_by_name", "names_in", "names_of_getter", "reads_all", "reads_always"]
+__all__ = [
+    "is_read_by_name", "methods_of", "names_in", "names_of_getter", "reads_all", "reads_always",
+]  # fmt: skip
 
 #: Names of what reads attributes of any names, or all of them.
 _READERS = frozenset((
@@ -33,6 +35,8 @@ _PLAIN_STEPS = (
     "PUSH_NULL",
 )
 _IGNORED = frozenset(("PRECALL", "CACHE", "KW_NAMES", "EXTENDED_ARG", "NOP"))
+#: Modules of this library whose classes have their attributes read by their own methods alone.
+_BY_METHODS = (LIBRARY + "optim",)
 _PLAIN_BASES = frozenset((*Module.__mro__, Generic, Protocol, ABC))
 
 
@@ -95,12 +99,26 @@ def _by_constants(code: CodeType) -> bool:
 
 
 def is_read_by_name(value: Any) -> bool:
-    """Return whether an object's attributes are read by code that is seen: that of classes of programs."""
+    """Return whether an object's attributes are read by code that is seen: that of classes of programs.
+
+    Those of optimizers and schedulers are read by their methods, too: see :func:`methods_of`.
+    """
     bases = type(value).__mro__
+    if any([module_of(base).startswith(_BY_METHODS) for base in bases]):
+        return True
     if not all([base in _PLAIN_BASES or not is_foreign(module_of(base)) for base in bases]):
         return False
     table = vars(value)  # a module that is being made may have no hooks yet
     return not any([table.get(hooks) for hooks in ("_forward_hooks", "_forward_pre_hooks")])
+
+
+@lru_cache(512)
+def methods_of(kind: Any) -> frozenset[str]:
+    """Return the methods that read attributes of an object without a program's naming these."""
+    if not any([module_of(base).startswith(_BY_METHODS) for base in kind.__mro__]):
+        return frozenset()
+    names = [name for name in dir(kind) if not name.startswith("__")]
+    return frozenset([name for name in names if callable(getattr(kind, name, None))])
 
 
 @cache

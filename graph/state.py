@@ -61,7 +61,7 @@ from .contents import (
     of_view,
     referent,
 )
-from .lookups import is_read_by_name, names_of_getter, reads_always
+from .lookups import is_read_by_name, methods_of, names_of_getter, reads_always
 
 __all__ = ["State"]
 
@@ -130,11 +130,11 @@ class State:
         # Names in tables of modules: the table, the name, what it stood for.
         self._names: list[tuple[Any, str, Any]] = []
         self._named: set[tuple[int, str]] = set()
-        # What was added, what objects lead to, and which of them are tables of attributes.
+        # What was added, what objects lead to, and the tables of attributes, with the class of their object.
         self._roots: set[int] = set()
         self._objects_called: set[int] = set()
         self._leads: dict[int, list[tuple[Any, str]]] = {}
-        self._attributes: set[int] = set()
+        self._attributes: dict[int, type] = {}
         # Names by which Python's modules read, and whether anything reads by names that are not known.
         self.read: set[str] = set()
         self.reads_all = False
@@ -320,7 +320,7 @@ class State:
         if isinstance(state, dict):
             found.append((state, label))
             if is_read_by_name(value):
-                self._attributes.add(id(state))
+                self._attributes[id(state)] = kind
         self._objects.append(value)
         self._classes.append(kind)
         held = [kind]
@@ -370,7 +370,7 @@ class State:
                 continue
             found.add(one)
             leads = self._leads.get(one, ())
-            if used is not None and one in self._attributes:
+            if used is not None and self._is_read_by_name(one, used):
                 names, _ = halves(names_of[one])
                 leads = [
                     lead
@@ -379,6 +379,10 @@ class State:
                 ]
             todo += [id(item) for item, _ in leads]
         return found
+
+    def _is_read_by_name(self, table: int, used: set[str]) -> bool:
+        kind = self._attributes.get(table)
+        return kind is not None and used.isdisjoint(methods_of(kind))
 
     def narrow(self, seen: set[int]) -> None:
         """Leave attributes out that the program cannot have read, since nothing in it has their names.
@@ -414,7 +418,7 @@ class State:
     def _narrowed(self, record: _Record, used: set[str]) -> _Record:
         """Return a record of a table of attributes without the values of those that are not used."""
         table, _, _, label = record
-        if id(table) not in self._attributes:
+        if not self._is_read_by_name(id(table), used):
             return record
         names = frozenset([name for name in table if name in used or reads_always(name)])
         read = functools.partial(of_used, used=names)

@@ -13,6 +13,7 @@ import pickle
 import sys
 import threading
 import types
+import typing
 from collections import defaultdict
 from contextvars import ContextVar
 
@@ -299,6 +300,36 @@ def of_the_optimizer(net, loss):
     loss.backward()
     net.optimizer.step()
     net.scheduler.step()
+
+
+class Task(typing.NamedTuple):
+    net: Net
+    optimizer: tp.optim.Optimizer
+    scaler: tp.amp.GradScaler
+
+
+@pytest.mark.parametrize("change", [of_nothing, of_steps, of_the_optimizer])
+def test_what_stands_beside_a_network_makes_no_graphs(change):
+    net = Net()
+    task = Task(net, net.optimizer, tp.amp.GradScaler("cpu", enabled=False))
+    compiled = tp.compile(lambda x: task.net(x).sum())
+    for _ in range(20):
+        change(net, compiled(tp.ones(3, 2)))
+    found = compiled.explain()
+    assert (len(found.graphs), found.calls, found.breaks) == (1, 19, [])
+
+
+def test_what_a_scheduler_does_is_done_at_each_call():
+    net = Net()
+
+    @tp.compile
+    def program(x):
+        net.scheduler.step()
+        return net(x)
+
+    for number in range(6):
+        program(tp.ones(1, 2))
+        assert net.scheduler.last_epoch == number + 1
 
 
 @pytest.mark.parametrize("change", [of_nothing, of_steps, of_history, of_the_optimizer])
