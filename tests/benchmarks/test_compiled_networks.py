@@ -1,7 +1,6 @@
 """Training steps of the benchmarks' networks run as one graph, however many there are."""
 
 import pytest
-
 from benchmarks.compiled_steps import stepper
 
 
