@@ -319,6 +319,7 @@ def test_what_stands_beside_a_network_makes_no_graphs(change):
     assert (len(found.graphs), found.calls, found.breaks) == (1, 19, [])
 
 
+@pytest.mark.filterwarnings("ignore:Detected call")  # no optimizer steps before
 def test_what_a_scheduler_does_is_done_at_each_call():
     net = Net()
 
