@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import sys
+from abc import ABC
 from types import MemberDescriptorType
-from typing import Any
+from typing import Any, Generic, Protocol
 
 from tensorplug.nn import Module
 
 __all__ = [
-    "LIBRARY", "goes_in_its_own_way", "has_slots", "has_state", "is_foreign", "is_settled", "is_standard",
-    "module_of", "slots_of", "table_of_attributes",
+    "LIBRARY", "goes_in_its_own_way", "has_slots", "has_state", "is_foreign", "is_own", "is_settled",
+    "is_standard", "module_of", "slots_of", "table_of_attributes",
 ]  # fmt: skip
 
 LIBRARY = __name__.partition(".")[0] + "."
@@ -23,6 +24,8 @@ _SETTLED = frozenset(
 )  # fmt: skip
 #: Parts of this library whose objects have settings that programs may read: optimizers, distributions.
 _OPEN = tuple([LIBRARY + part for part in ("optim", "distributions", "nn")])
+#: Bases of classes of programs that are none of theirs.
+_PLAIN_BASES = frozenset((*Module.__mro__, Generic, Protocol, ABC))
 
 
 def has_state(value: Any) -> bool:
@@ -68,6 +71,11 @@ def is_standard(module: str) -> bool:
 def is_foreign(module: str) -> bool:
     """Return whether a module is of this library or of Python's, whose functions stay."""
     return module.startswith(LIBRARY) or is_standard(module)
+
+
+def is_own(kind: type) -> bool:
+    """Return whether a class, modules among them, is a program's, and so are its bases."""
+    return all([base in _PLAIN_BASES or not is_foreign(module_of(base)) for base in kind.__mro__])
 
 
 def table_of_attributes(value: Any) -> Any:

@@ -327,9 +327,8 @@ class Compiled:
             if not _is_made_of_numbers(leaves[number], watch, [leaves[n] for n in constants]):
                 return Break("the program returns a tensor that no op made", "")
             value = graph.result[number]
-            graph.state[value.name] = leaves[
-                number
-            ].clone()  # whose memory the caller of this call gets
+            # The caller of this call gets the memory of the tensor itself.
+            graph.state[value.name] = leaves[number].clone()
             graph.result[number] = graph.call("clone", value)
         tensors_returned = [leaf for leaf in leaves if isinstance(leaf, TensorBase)]
         if any([is_mirrored(leaf, *tensors_returned) for leaf in tensors_returned]):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dis
-from abc import ABC
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from types import CodeType
-from typing import Any, Generic, Protocol
+from typing import Any
 
 from tensorplug.nn import Module
 
-from .classes import LIBRARY, is_foreign, module_of
+from .classes import LIBRARY, is_own, module_of
 
 __all__ = [
     "is_read_by_name", "methods_of", "names_in", "names_of_getter", "reads_all", "reads_always",
@@ -37,7 +36,6 @@ _PLAIN_STEPS = (
 _IGNORED = frozenset(("PRECALL", "CACHE", "KW_NAMES", "EXTENDED_ARG", "NOP"))
 #: Modules of this library whose classes have their attributes read by their own methods alone.
 _BY_METHODS = (LIBRARY + "optim",)
-_PLAIN_BASES = frozenset((*Module.__mro__, Generic, Protocol, ABC))
 
 
 def names_in(code: CodeType) -> Iterator[str]:
@@ -103,10 +101,9 @@ def is_read_by_name(value: Any) -> bool:
 
     Those of optimizers and schedulers are read by their methods, too: see :func:`methods_of`.
     """
-    bases = type(value).__mro__
-    if any([module_of(base).startswith(_BY_METHODS) for base in bases]):
+    if _has_methods(type(value)):
         return True
-    if not all([base in _PLAIN_BASES or not is_foreign(module_of(base)) for base in bases]):
+    if not is_own(type(value)):
         return False
     table = vars(value)  # a module that is being made may have no hooks yet
     return not any([table.get(hooks) for hooks in ("_forward_hooks", "_forward_pre_hooks")])
@@ -115,10 +112,14 @@ def is_read_by_name(value: Any) -> bool:
 @lru_cache(512)
 def methods_of(kind: Any) -> frozenset[str]:
     """Return the methods that read attributes of an object without a program's naming these."""
-    if not any([module_of(base).startswith(_BY_METHODS) for base in kind.__mro__]):
+    if not _has_methods(kind):
         return frozenset()
     names = [name for name in dir(kind) if not name.startswith("__")]
     return frozenset([name for name in names if callable(getattr(kind, name, None))])
+
+
+def _has_methods(kind: type) -> bool:
+    return any([module_of(base).startswith(_BY_METHODS) for base in kind.__mro__])
 
 
 @cache

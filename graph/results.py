@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC
-from typing import Any, Generic, Protocol
+from typing import Any
 
 from tensorplug.autograd.transforms.pytree import CONTAINERS, LEAF, Container, Tree, container_of
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Module
 
-from .classes import goes_in_its_own_way, is_foreign, module_of, table_of_attributes
+from .classes import goes_in_its_own_way, is_own, slots_of, table_of_attributes
 from .keys import PLAIN
 
 __all__ = ["Results", "Unreturnable"]
 
-_PLAIN_BASES = frozenset((object, Generic, Protocol, ABC))
 _CHANGEABLE = (list, dict, set)
 
 
@@ -107,9 +105,4 @@ def _can_be_made(value: Any) -> bool:
     kind: Any = type(value)
     if isinstance(value, (TensorBase, Module, type)) or goes_in_its_own_way(value):
         return False
-    return isinstance(table_of_attributes(value), dict) and all(
-        [
-            base in _PLAIN_BASES or not (is_foreign(module_of(base)) or "__slots__" in vars(base))
-            for base in kind.__mro__
-        ]
-    )
+    return isinstance(table_of_attributes(value), dict) and is_own(kind) and not slots_of(kind)

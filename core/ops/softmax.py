@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import FLOATING, DType, as_dtype, bfloat16, float16, float32
@@ -99,19 +99,18 @@ def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     return sub(shifted, sum(shifted.exp(), dim, True).log())
 
 
-def _softmax_backward_rule(g: Any, result: Any, dim: Any) -> tuple[Any, Any, Any]:
-    check_tensor(g, "softmax_backward", "g")
-    check_tensor(result, "softmax_backward", "result")
-    return g, result, dim
+def _gradient_rule(name: str) -> Callable[..., tuple[Any, Any, Any]]:
+    """Return the rule of the composite of some name, which takes two tensors and a dimension."""
+
+    def rule(g: Any, result: Any, dim: Any) -> tuple[Any, Any, Any]:
+        check_tensor(g, name, "g")
+        check_tensor(result, name, "result")
+        return g, result, dim
+
+    return rule
 
 
-def _log_softmax_backward_rule(g: Any, result: Any, dim: Any) -> tuple[Any, Any, Any]:
-    check_tensor(g, "log_softmax_backward", "g")
-    check_tensor(result, "log_softmax_backward", "result")
-    return g, result, dim
-
-
-@composite(method=False, rule=_softmax_backward_rule)
+@composite(method=False, rule=_gradient_rule("softmax_backward"))
 def softmax_backward(g: Tensor, result: Tensor, dim: int) -> Tensor:
     """Return the gradient of softmax's input, from that of its result and the result."""
 
@@ -122,7 +121,7 @@ def softmax_backward(g: Tensor, result: Tensor, dim: int) -> Tensor:
     return widened(body, g, result)
 
 
-@composite(method=False, rule=_log_softmax_backward_rule)
+@composite(method=False, rule=_gradient_rule("log_softmax_backward"))
 def log_softmax_backward(g: Tensor, result: Tensor, dim: int) -> Tensor:
     """Return the gradient of log_softmax's input, from that of its result and the result."""
     return widened(lambda g, result: sub(g, result.exp() * sum(g, dim, True)), g, result)
