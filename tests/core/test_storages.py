@@ -314,3 +314,9 @@ def test_what_a_storage_says_of_its_memory():
     assert storage.__sizeof__() - tp.zeros(0).storage().__sizeof__() == 400
     assert storage.resizable()
     assert storage.untyped().resizable()
+
+
+@pytest.mark.filterwarnings("default:TypedStorage is deprecated")
+def test_asking_for_a_typed_storage_warns():
+    with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
+        tp.ones(2).storage()

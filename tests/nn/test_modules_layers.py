@@ -368,6 +368,7 @@ def test_old_checkpoints_of_batch_norm_lack_the_count():
         (lambda: nn.Embedding(3, 2, _weight=tp.ones(2, 2)), AssertionError),
         (lambda: nn.Softmax2d()(tp.ones(2, 3)), ValueError),
         (lambda: nn.Hardtanh(1.0, 0.0), AssertionError),
+        (lambda: nn.Hardtanh(1.0, 1.0), AssertionError),
         (lambda: nn.TripletMarginLoss(margin=0.0), ValueError),
         (lambda: nn.MultiMarginLoss(p=3), ValueError),
         (lambda: nn.CircularPad1d(1)(tp.ones(3)), ValueError),
