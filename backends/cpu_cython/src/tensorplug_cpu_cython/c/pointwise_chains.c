@@ -1,8 +1,8 @@
 /* The ends of chains, and what runs them. */
 #include "pointwise_links.h"
 
-#define LINK_LOAD(value, k, T, expression) memcpy(&(value), LINK_OPERAND(k, 0), VECTOR);
-#define LINK_STORE(value, k, T, expression) memcpy(LINK_OPERAND(k, 0), &(value), VECTOR);
+#define LINK_LOAD(value, k, T, expression) value = *(const float_vector *)LINK_OPERAND(k, 0);
+#define LINK_STORE(value, k, T, expression) *(float_vector *)LINK_OPERAND(k, 0) = value;
 LINK(load_link, LINK_LOAD, float, )
 LINK(store_link, LINK_STORE, float, )
 

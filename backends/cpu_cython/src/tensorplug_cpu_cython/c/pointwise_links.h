@@ -25,13 +25,13 @@ typedef void (*tp_link_function)(LINK_ARGUMENTS);
     {                                                                                                  \
         enum { PER = VECTOR / sizeof(T) };                                                             \
         T value_[PER];                                                                                 \
-        memcpy(value_, &(value), VECTOR);                                                              \
+        *(float_vector *)value_ = value;                                                               \
         __VA_ARGS__                                                                                    \
-        memcpy(&(value), value_, VECTOR);                                                              \
+        value = *(float_vector *)value_;                                                               \
     }
 #define LINK_READ(T, name, k, which)                                                                   \
     T name[PER];                                                                                       \
-    memcpy(name, LINK_OPERAND(k, which), VECTOR);
+    *(float_vector *)name = *(const float_vector *)LINK_OPERAND(k, which);
 #define LINK_OF_ONE(value, k, T, expression)                                                           \
     LINK_PART(value, T, for (int j = 0; j < PER; j++) {                                                \
         const T x = value_[j];                                                                         \
