@@ -1,0 +1,49 @@
+"""The values of chains stay in vector registers, of 256 bits as of 512, whatever a compiler makes of the loops."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from tensorplug_cpu_cython import pointwise
+
+OF_ONE_INSTRUCTION = (
+    "abs",
+    "add",
+    "div",
+    "maximum",
+    "minimum",
+    "mul",
+    "neg",
+    "relu",
+    "sqrt",
+    "sub",
+)
+
+
+@pytest.fixture(scope="module")
+def links():
+    """Return the instructions of each link, by name: a list for each level."""
+    objdump = shutil.which("objdump")
+    if objdump is None:
+        pytest.skip("objdump, of the binutils, is not installed")
+    command = [objdump, "--disassemble", "--no-show-raw-insn", pointwise.__file__]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = {}
+    for name, body in re.findall(
+        r"^[0-9a-f]+ <(\w+_link_F\d\d)>:\n((?:.+\n)+)", text, re.MULTILINE
+    ):
+        found.setdefault(name, []).append(body)
+    if not found:
+        pytest.skip("the module has no symbols")
+    return found
+
+
+@pytest.mark.parametrize("dtype", ["F32", "F64"])
+@pytest.mark.parametrize("name", OF_ONE_INSTRUCTION)
+def test_links_use_no_stack(links, name, dtype):
+    wide = [body for body in links[f"{name}_link_{dtype}"] if re.search("[yz]mm", body)]
+    if not wide:
+        pytest.skip("compiled for 128 bits alone")
+    for body in wide:
+        assert not re.findall(r".*\((?:%rsp|%rbp)\b.*", body)
