@@ -105,10 +105,9 @@ class Compiled:
             self._eager_calls += 1
             return self._function(*args, **kwargs)
         tensors: list[Any] = []
-        given = None
+        given = self._given(args, kwargs) if self._by_contents else None
         try:
-            if self._by_contents:
-                given = Given(args, kwargs, self._names)
+            if given is not None:
                 key, tensors = given.key, given.tensors
             else:
                 key = call_key(args, kwargs, tensors)
@@ -141,7 +140,6 @@ class Compiled:
         if self._captures >= _MOST_CAPTURES and self._calls < self._captures:
             # Not noted by its key: there may be ever others.
             self._note(Break(f"{_MOST_CAPTURES} captures served fewer calls", ""))
-            self._entries.clear()
             self._eager_calls += 1
             return self._in_parts(args, kwargs)
         if len(entries) >= LIMIT:
@@ -262,7 +260,9 @@ class Compiled:
             recorder.add_state(value)
             watch.add(value, label)
         objects = [value for value, _ in others]
-        looked = given or self._looked_at(args, kwargs)
+        looked = given
+        if self._by_contents is False:  # not yet
+            looked = self._given(args, kwargs)
         contents = [] if looked is None else looked.contents()
         before = modes()
         earlier = None if self._line else self._changing
@@ -320,12 +320,10 @@ class Compiled:
             self._read_line = recorder.read_line
         return result
 
-    def _looked_at(self, args: Any, kwargs: dict[str, Any]) -> Given | None:
-        """Return what is given by contents, if these may come to count."""
-        if self._by_contents is None:
-            return None
+    def _given(self, args: Any, kwargs: dict[str, Any]) -> Given | None:
+        """Return what is given by contents; None where these cannot be told."""
         try:
-            return Given(args, kwargs)
+            return Given(args, kwargs, self._names if self._by_contents else None)
         except Unknown:
             return None
 

@@ -204,7 +204,7 @@ class Entry:
         for position, number in self.objects:
             leaves[position] = objects[number]
         result, changes = tree_unflatten(leaves, self.tree)
-        for number, contents in zip(self.changed, changes, strict=True):
+        for number, contents in zip(self.changed or (), changes, strict=True):
             put_back(objects[number], contents)
         return result
 

@@ -149,12 +149,17 @@ def is_given_by_contents(value: Any) -> bool:
     return is_plain(value) or type(value) is SimpleNamespace
 
 
+def _slots(value: Any) -> list[tuple[str, Any]]:
+    kind: Any = type(value)
+    return slots_of(kind)
+
+
 def contents_of(value: Any) -> Any:
     """Return a copy of a list or dictionary, and of an object a dictionary of what it holds."""
     if type(value) is list or type(value) is dict:
         return value.copy()
     found = {}
-    for name, member in slots_of(type(value)):
+    for name, member in _slots(value):
         try:
             found[name] = member.__get__(value)
         except AttributeError:
@@ -173,7 +178,7 @@ def put_back(value: Any, contents: Any) -> None:
         value.clear()
         value.update(now)
         return
-    for name, member in slots_of(type(value)):
+    for name, member in _slots(value):
         if name in now:
             member.__set__(value, now.pop(name))
         elif name in held:

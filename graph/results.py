@@ -84,7 +84,7 @@ class Results:
         self.tree = self._flattened(result)
 
     def _flattened(self, value: Any) -> Tree:
-        kind = type(value)
+        kind: Any = type(value)
         if value is UNCHANGED or id(value) in self._places:
             self.leaves.append(UNCHANGED if value is UNCHANGED else Place(self._places[id(value)]))
             return LEAF
