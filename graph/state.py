@@ -67,6 +67,8 @@ from .lookups import is_read_by_name, methods_of, names_of_getter, reads_always
 
 __all__ = ["State"]
 
+#: What arguments are called, and nothing that has a name in code.
+GIVEN = "an argument"
 #: How many objects a program may depend on.
 LIMIT = 20_000
 #: What no program looks into, or holds nothing that changes.
@@ -110,7 +112,8 @@ class State:
         # The names and strings in the code of the program; names of what it does not just call.
         self.used: set[str] = set()
         self.handed_on: set[str] = set()
-        # Functions in C that may do more, by the last name on the way to them.
+        # The ids of what counts by names on the way to it; functions in C that may do more, by the last name.
+        self._suspects: set[int] = set()
         self._doing_more: list[tuple[str, str]] = []
         self._records: list[_Record] = []
         # Classes and their bases; functions, their code, their defaults and those by name.
@@ -169,6 +172,9 @@ class State:
                 table = getattr(value, "__dict__", None)
                 self._leads[id(value)] = [(table, label)]
                 value = table
+            if id(value) in self._suspects:
+                self._kept(value, label)  # by another name, which may be read
+                continue
             if id(value) in self._known or id(value) in self.own or isinstance(value, _CLOSED):
                 continue
             if id(value) in self.given:
@@ -256,8 +262,10 @@ class State:
                 found.append((value.__self__, label))
             elif value in _LOOKUPS:
                 self.reads_all = True
+            if may_do_more(value):
+                self._suspects.add(id(value))
             # What is a variable, or a default, is seen where it is used.
-            if "()" not in label and ("." in label or "[" in label) and may_do_more(value):
+            if id(value) in self._suspects and "()" not in label and ("." in label or "[" in label):
                 self._doing_more.append((_last_name(_INDEX.sub("", label)), label))
         elif isinstance(value, FunctionType):
             found += self._of_function(value)
@@ -268,7 +276,7 @@ class State:
         elif isinstance(value, functools.partial):
             found += [(item, label) for item in (value.func, value.args, value.keywords)]
             if is_handed_on_with_more(value.func):  # of whose call nobody is told
-                self._opaque.append((_last_name(label), f"calls {label}"))
+                self._suspect(value, label, f"calls {label}")
         elif isinstance(value, (staticmethod, classmethod)):
             found.append((value.__func__, label))
         elif isinstance(value, property):
@@ -288,10 +296,15 @@ class State:
         elif isinstance(value, logging.Logger):
             self._keep(value, label, of_logger)
         elif hasattr(type(value), "__array_interface__") or _shows_memory(value):
-            self._opaque.append((_last_name(label), f"looks at an array of the host, {label}"))
+            self._suspect(value, label, f"looks at an array of the host, {label}")
         else:
             found += self._of_object(value, label)
         return found
+
+    def _suspect(self, value: Any, label: str, what: str) -> None:
+        """Note what cannot be compared, under each name on a way to it."""
+        self._suspects.add(id(value))
+        self._opaque.append(("" if label == GIVEN else _last_name(label), what))
 
     def _of_function(self, function: FunctionType) -> list[tuple[Any, str]]:
         if is_foreign(module_of(function)):
@@ -337,11 +350,9 @@ class State:
         standard = is_standard(module_of(kind))
         hidden = state is None and not slots and not (standard and has_slots(kind))
         if hidden or (standard and hasattr(kind, "__next__")):
-            self._opaque.append(
-                (_last_name(label), f"looks at an object of class {kind.__name__}, {label}")
-            )
+            self._suspect(value, label, f"looks at an object of class {kind.__name__}, {label}")
         if module_of(kind) == "_thread":
-            self._opaque.append((_last_name(label), f"looks at what is a thread's own, {label}"))
+            self._suspect(value, label, f"looks at what is a thread's own, {label}")
             return []
         if isinstance(state, dict):
             found.append((state, label))

@@ -6,12 +6,18 @@ sockets, and between both calls the world changes. The other way round, programs
 something to whatever calls it, in every spelling.
 """
 
+import array
+import codecs
+import csv
 import functools
 import importlib
 import importlib.machinery
 import importlib.util
 import io
+import json
 import pathlib
+import pickle
+import pprint
 import random
 import sys
 import time
@@ -264,7 +270,6 @@ def use(f):
     return sorted([1], key=f)
 def make(free):
     def program(x, given=print):
-        local = print
         {line}
         return x * 2
     return program
@@ -276,7 +281,10 @@ program = make(print)
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_handed_on_happens_at_each_call(way, spelling, capsys):
     held = {"__name__": "programs"}
-    exec(TEXT.format(line=way.format(f=SPELLINGS[spelling])), held)
+    line = way.format(f=SPELLINGS[spelling])
+    if spelling == "local":
+        line = f"local = print; {line}"
+    exec(TEXT.format(line=line), held)
     compiled = tp.compile(held["program"])
     for _ in range(5):
         assert compiled(tp.ones(1)).item() == 2
@@ -350,3 +358,43 @@ def test_what_is_only_called_there_may_stand_in_a_branch_that_is_not_taken():
     for _ in range(3):
         compiled(tp.ones(1))
     assert compiled.explain().calls == 2
+
+
+#: Ways to write to a file, most of them from C.
+WRITES = {
+    "csv": lambda file: csv.writer(file).writerow([1]),
+    "json": lambda file: json.dump([1], file),
+    "pickle": lambda file: pickle.dump(1, file.buffer),
+    "array": lambda file: array.array("b", b"a").tofile(file.buffer),
+    "codec": lambda file: codecs.getwriter("utf-8")(file.buffer).write("a"),
+    "print": lambda file: print(1, file=file),
+    "pprint": lambda file: pprint.pprint(1, file),
+    "writelines": lambda file: file.writelines(["a"]),
+}
+
+
+@pytest.mark.parametrize("way", WRITES)
+@pytest.mark.parametrize("given", [False, True])
+def test_a_file_is_written_at_each_call(way, given, tmp_path):
+    write = WRITES[way]
+    with (tmp_path / "file").open("w") as file:
+
+        def program(x, held=None):
+            write(held or file)
+            return x * 2
+
+        compiled = tp.compile(program)
+        before = 0
+        for _ in range(6):
+            compiled(tp.ones(1), *[file] * given)
+            file.flush()
+            size = (tmp_path / "file").stat().st_size
+            assert size > before
+            before = size
+
+
+def test_what_is_reached_by_a_name_that_is_not_read_counts_by_one_that_is():
+    held = types.SimpleNamespace(unread=iter(range(100)), calls=[print])
+    held.read = types.SimpleNamespace(numbers=held.unread)
+    program = tp.compile(lambda x: x * next(held.read.numbers))
+    assert [program(tp.ones(1)).item() for _ in range(6)] == [0, 1, 2, 3, 4, 5]

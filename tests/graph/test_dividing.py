@@ -684,6 +684,8 @@ class Writer:
             [f"{made} = self.helper({a}) * {b}"],
             [f"{f}n = 0", f"def {f}(t):", f"    nonlocal {f}n", f"    {f}n += 1", f"    return t * {f}n",
              f"{made} = {f}({a}) * {b}", f"{made} = {made} + {f}n", f"{made} = {f}({made}).sin() * {c}"],
+            [f"{f}n = 0", f"def {f}(t):", f"    nonlocal {f}n", f"    {f}n += 1", f"    return t * {f}n",
+             f"{f}g = [{f}]", f"{made} = {f}g[0]({a}) * {b}", f"{made} = {f}g[0]({made}) * {f}n + {c}"],
             [f"def {f}(t):", f"    nonlocal {a}", f"    {a} = {a} + t", f"{f}({b})", f"{made} = {a} * {c}"],
             [f"{made} = {b}", f"for {f} in self.pieces({a}):", f"    {made} = {made} * {f} + {c}"],
         ])  # fmt: skip

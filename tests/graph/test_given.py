@@ -60,6 +60,15 @@ def scaled(root, x):
     return root.other.scaled(x)
 
 
+def of_parts(root, x):
+    if not root.parts:
+        return x
+    root.parts[-1].hits = 1
+    x = x + sum([part.hits * number for number, part in enumerate([root.other, *root.parts])])
+    root.parts[-1].hits = 0
+    return x
+
+
 def read(root, x):
     return x * root.other.value + len(root.parts)
 
@@ -86,7 +95,7 @@ def turned(root, x):
 
 def appended(root, x):
     root.parts.append(Node(x * 2))
-    if len(root.parts) > 2:
+    if len(root.parts) > 3:
         root.parts.pop(0)
     return x + 1
 
@@ -176,8 +185,8 @@ def beside_state(root, x):
 
 
 STEPS = [
-    scaled, read, grown, counted, cycled, turned, appended, reversed_parts, extended, emptied, shared,
-    put, taken, another, same_tensor, switched, in_place, in_a_circle, in_a_pair, beside_state,
+    scaled, of_parts, read, grown, counted, cycled, turned, appended, reversed_parts, extended, emptied,
+    shared, put, taken, another, same_tensor, switched, in_place, in_a_circle, in_a_pair, beside_state,
     replaced, named, registered,
 ]  # fmt: skip
 KINDS = [Batch, Slotted, types.SimpleNamespace]
@@ -185,8 +194,9 @@ LIVES = ["stays", "new", "turns", "state at last"]
 
 
 def made(kind, number):
-    value = tp.full((1,), number + 1.0)
-    fields = {"keys": None, "other": Node(value), "parts": [], "table": {}, "count": number % 2}
+    first, second = (Node(tp.full((1,), number + 1.0)) for _ in range(2))
+    parts = [first, second, first if number % 3 else second][: number % 5 + 1]
+    fields = {"keys": None, "other": first, "parts": parts, "table": {}, "count": number % 2}
     return kind(**fields, flag=False, pair=(), unread=number)
 
 
