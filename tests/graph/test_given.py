@@ -273,7 +273,7 @@ def run(call, kind, lives, beside, in_state, recorded=False, calls=12):
             if in_state and number % 3 == 0:
                 registry[:] = held
         if lives == LIVES[-1]:
-            held = [registry[0] if registry and number > 7 else made(kind, number)]
+            held = [registry[0] if registry and number > 7 else made(kind, 0)]
         root = held[number % len(held) if lives == "turns" else 0]
         root.unread += 1
         x = tp.full((1,), float(number % 5 - 1), requires_grad=recorded)
