@@ -49,6 +49,8 @@ LIMIT = 8
 _SETTLING = 3
 #: How many captures a function may have while fewer calls run as graphs.
 _MOST_CAPTURES = 64
+#: How many kinds of calls that stay eager are known.
+_MOST_KEYS = 1000
 _CHANGES = "the program changes "
 #: After how many captures that change what they are given, or get other objects, these count by contents.
 _BY_IDENTITY = 2
@@ -138,10 +140,10 @@ class Compiled:
                 self._calls += 1
                 return result
         if self._captures >= _MOST_CAPTURES and self._calls < self._captures:
-            # Not noted by its key: there may be ever others.
-            self._note(Break(f"{_MOST_CAPTURES} captures served fewer calls", ""))
-            self._eager_calls += 1
-            return self._in_parts(args, kwargs)
+            if len(self._eager) >= _MOST_KEYS:  # there may be ever others
+                self._eager.clear()
+            self._stay_eager(key, Break(f"{_MOST_CAPTURES} captures served fewer calls", ""))
+            return self._function(*args, **kwargs)
         if len(entries) >= LIMIT:
             self._stay_eager(key, Break(f"{LIMIT} graphs hold for no such call", ""))
             self._line = self._line or self._read_line
