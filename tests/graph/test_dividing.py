@@ -396,6 +396,18 @@ a = f(x) + x.sin()
 print('')
 a = f(a) * a.cos()
 return a, k""",
+    "a function that writes, under another name": """\
+k = 0
+def f(t):
+    nonlocal k
+    k += 1
+    return t * k
+g = [f]
+a = x.sin() * y
+print('')
+a = g[0](a) * k + a.cos()
+b = g[0](a) * k
+return b * a, k""",
     "a class": """\
 class Scale:
     factor = 2.0
