@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable
-from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -21,7 +21,7 @@ _HEADS: dict[type, tuple[str, ...]] = {
 }  # fmt: skip
 #: For how many objects a method is compiled.
 _OBJECTS = 16
-_WAITS = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+_WAITS = CO_COROUTINE | CO_ASYNC_GENERATOR
 
 
 class Called:
@@ -114,6 +114,7 @@ class _Calls(ast.NodeTransformer):
 
 #: What statements call that is no function of the program's.
 _NO_FUNCTIONS = frozenset({
-    "super", "print", "len", "range", "float", "int", "bool", "str", "isinstance", "list", "tuple", "dict",
-    "type", "zip", "enumerate", "repr", "getattr", "setattr", "hasattr", "sum", "min", "max", "sorted",
+    "super", "locals", "print", "len", "range", "float", "int", "bool", "str", "isinstance", "list",
+    "tuple", "dict", "type", "zip", "enumerate", "repr", "getattr", "setattr", "hasattr", "sum", "min",
+    "max", "sorted",
 })  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from types import CodeType
 from typing import Any
 
@@ -25,7 +26,7 @@ from tensorplug.core.tensor.layout import is_dense
 from tensorplug.core.tensor.shapes import contiguous_strides
 
 from .graph import Graph
-from .memory import Memory, Uncapturable, line_in, share, source_line
+from .memory import Memory, Uncapturable, gradient_of, line_in, share, source_line
 from .nodes import (
     Node,
     Value,
@@ -332,6 +333,17 @@ class Recorder(Memory, Layer):
         """Refuse what computes, and is no op."""
         if not self.inside and self.ended is None:
             self._end(Uncapturable(f"{what} is no op", source_line()))
+
+    def on_grad(self, tensor: Any) -> None:
+        """Keep what gradient state has; of arguments, and of what the program made, nothing is compared."""
+        if self.inside or self.ended is not None:
+            return
+        value = self.values.get(id(tensor))
+        known = value is not None and (value.node is not None or value.kind == "input")
+        if known or tensor._node is not None or tensor._view is not None:
+            self.on_opaque("reading grad")
+        else:
+            self.settings.append(partial(gradient_of, tensor))
 
     def on_point(self, tensor: Any, source: Any) -> None:
         """Have a tensor stand for another one, detached: it requires grad for a transform alone."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import sys
 from abc import ABC
-from types import MemberDescriptorType
+from types import BuiltinFunctionType, MemberDescriptorType
 from typing import Any, Generic, Protocol
 
+from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Module
 
 __all__ = [
-    "LIBRARY", "goes_in_its_own_way", "has_slots", "has_state", "is_foreign", "is_own", "is_settled",
-    "is_standard", "module_of", "slots_of", "table_of_attributes",
+    "LIBRARY", "goes_in_its_own_way", "has_slots", "has_state", "is_foreign", "is_own", "is_plain",
+    "is_settled", "is_standard", "module_of", "slots_of", "table_of_attributes",
 ]  # fmt: skip
 
 LIBRARY = __name__.partition(".")[0] + "."
@@ -76,6 +77,22 @@ def is_foreign(module: str) -> bool:
 def is_own(kind: type) -> bool:
     """Return whether a class, modules among them, is a program's, and so are its bases."""
     return all([base in _PLAIN_BASES or not is_foreign(module_of(base)) for base in kind.__mro__])
+
+
+def is_plain(value: Any) -> bool:
+    """Return whether an object is its class and its attributes, and nothing besides that is hidden in C."""
+    kind: Any = type(value)
+    if (
+        isinstance(value, (Module, type, TensorBase))
+        or goes_in_its_own_way(value)
+        or not is_own(kind)
+    ):
+        return False
+    if any(
+        [isinstance(vars(base).get("__new__"), BuiltinFunctionType) for base in kind.__mro__[:-1]]
+    ):
+        return False
+    return isinstance(table_of_attributes(value), dict) or bool(slots_of(kind))
 
 
 def table_of_attributes(value: Any) -> Any:

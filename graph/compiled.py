@@ -12,6 +12,7 @@ import functools
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from inspect import CO_GENERATOR
 from types import MethodType
 from typing import Any
 
@@ -27,6 +28,7 @@ from .capture import Recorder
 from .dividing import divided, written
 from .entries import Entry
 from .explanations import Break, Explanation
+from .given import Given, Place
 from .graph import Graph
 from .guards import Watch
 from .keys import PLAIN, Unknown, around, call_key, described, modes, objects_in, records
@@ -47,7 +49,11 @@ LIMIT = 8
 _SETTLING = 3
 #: How many captures a function may have while fewer calls run as graphs.
 _MOST_CAPTURES = 64
+#: How many kinds of calls that stay eager are known.
+_MOST_KEYS = 1000
 _CHANGES = "the program changes "
+#: After how many captures that change what they are given, or get other objects, these count by contents.
+_BY_IDENTITY = 2
 
 
 class Compiled:
@@ -78,6 +84,12 @@ class Compiled:
         self._differentiates = False
         # The composites, by name, that layers around them change within.
         self._apart: set[str] = set()
+        # Whether what is given is known by contents; None if it must not be. How many captures asked for
+        # that, which object of a class came last, and which attributes count, all if it is None.
+        self._by_contents: bool | None = False
+        self._asking = 0
+        self._last: dict[type, int] = {}
+        self._names: set[str] | None = set()
         # The modules that the program reaches, and those compiled each by itself.
         self._reached: list[Module] = []
         self._parts: Parts | None = None
@@ -95,8 +107,12 @@ class Compiled:
             self._eager_calls += 1
             return self._function(*args, **kwargs)
         tensors: list[Any] = []
+        given = self._given(args, kwargs) if self._by_contents else None
         try:
-            key = call_key(args, kwargs, tensors)
+            if given is not None:
+                key, tensors = given.key, given.tensors
+            else:
+                key = call_key(args, kwargs, tensors)
         except Unknown as unknown:
             self._note(Break(str(unknown), source_line()))
             self._eager_calls += 1
@@ -106,12 +122,13 @@ class Compiled:
             if key in self._eager:
                 self._eager_calls += 1
                 return self._in_parts(args, kwargs)
-            entries = self._entries[key] = []
+            entries = []
         recorded = records()
+        objects = None if given is None else given.objects
         for entry in entries:
-            if entry.holds(tensors):
+            if entry.holds(tensors) and (objects is None or entry.is_apart(objects)):
                 try:
-                    result = self._run(entry, tensors, recorded)
+                    result = self._run(entry, tensors, recorded, objects)
                 except Unexpected:
                     continue
                 except Exception as error:
@@ -123,9 +140,9 @@ class Compiled:
                 self._calls += 1
                 return result
         if self._captures >= _MOST_CAPTURES and self._calls < self._captures:
-            self._stay_eager(
-                key, Break(f"{self._captures} captures served {self._calls} calls", "")
-            )
+            if len(self._eager) >= _MOST_KEYS:  # there may be ever others
+                self._eager.clear()
+            self._stay_eager(key, Break(f"{_MOST_CAPTURES} captures served fewer calls", ""))
             return self._function(*args, **kwargs)
         if len(entries) >= LIMIT:
             self._stay_eager(key, Break(f"{LIMIT} graphs hold for no such call", ""))
@@ -133,14 +150,16 @@ class Compiled:
             return self._in_parts(args, kwargs)
         if STANCE.missing != "capture":
             return self._without_capture(args, kwargs)
-        return self._capture(key, args, kwargs, tensors)
+        return self._capture(key, args, kwargs, tensors, given)
 
-    def _run(self, entry: Entry, tensors: list[Any], recorded: bool) -> Any:
+    def _run(
+        self, entry: Entry, tensors: list[Any], recorded: bool, objects: list[Any] | None
+    ) -> Any:
         """Run an entry's graph, which holds what the layers around the call do."""
         if dispatch_state.layers_active and thread.stack:
             with isolated():
-                return entry.run(tensors, recorded)
-        return entry.run(tensors, recorded)
+                return entry.run(tensors, recorded, objects)
+        return entry.run(tensors, recorded, objects)
 
     def _without_capture(self, args: Any, kwargs: Any) -> Any:
         if STANCE.missing == "fail":
@@ -208,7 +227,9 @@ class Compiled:
         else:
             self._divided = run
 
-    def _capture(self, key: Any, args: Any, kwargs: dict[str, Any], tensors: list[Any]) -> Any:
+    def _capture(
+        self, key: Any, args: Any, kwargs: dict[str, Any], tensors: list[Any], given: Given | None
+    ) -> Any:
         """Run the function and note what it does."""
         if sys.getprofile() is not None:  # someone measures; nothing could be watched
             return self._function(*args, **kwargs)
@@ -224,12 +245,27 @@ class Compiled:
         recorder.root = watch.root = None if plain is None else plain.__code__
         recorder.owners = watch.owners
         watch.add(function, "self")
-        given = Watch()  # that a later call's are alike the key says
-        given.add((args, kwargs), "an argument")
-        objects = objects_in([*args, *kwargs.values()])
-        for value in objects:
+        handed = Watch()  # that a later call's are alike the key says
+        if given is None:
+            others = [(value, "an argument") for value in objects_in([*args, *kwargs.values()])]
+        else:
+            others = given.others
+            for value in given.objects:
+                watch.leave(value)
+                handed.leave(value)
+            for value in given.instances():
+                watch.add(type(value), type(value).__name__)
+            for tensor in tensors:
+                handed.add(tensor, "an argument")
+        handed.add((args, kwargs), "an argument")
+        for value, label in others:
             recorder.add_state(value)
-            watch.add(value, "an argument")
+            watch.add(value, label)
+        objects = [value for value, _ in others]
+        looked = given
+        if self._by_contents is False:  # not yet
+            looked = self._given(args, kwargs)
+        contents = [] if looked is None else looked.contents()
         before = modes()
         earlier = None if self._line else self._changing
         by_lines = nullcontext() if earlier is None else earlier.by_lines(watch)
@@ -240,8 +276,13 @@ class Compiled:
             return result  # the next call takes an op apart
         for read in recorder.settings:
             watch.setting(read)
-        given.settle()
-        watch.effects += given.effects
+        changes = {} if looked is None else looked.changes(contents)
+        if given is None and looked is not None and self._asks_for_contents(looked, changes):
+            return result
+        if given is not None and not self._are_known(given, watch):
+            return result
+        handed.settle()
+        watch.effects += handed.effects
         if modes() != before:
             watch.effects.append("changes the default dtype or device, or what is recorded")
         state = watch.tensors.values()
@@ -251,7 +292,7 @@ class Compiled:
             return result
         if self._changing is not None:
             watch.line = watch.line or self._line
-        entry = self._entry(recorder, watch, tensors, objects, given.ids(), result)
+        entry = self._entry(recorder, watch, tensors, objects, handed.ids(), result, given, changes)
         if isinstance(entry, Break) and entry.reason == KEPT and not self._differentiates:
             self._differentiates = True  # the next call notes what autograd records
             return result
@@ -267,6 +308,8 @@ class Compiled:
             self._stay_eager(key, entry)
             self._reached = watch.modules()
             self._line = self._line or recorder.line or watch.line
+            if plain is not None and plain.__code__.co_flags & CO_GENERATOR:
+                self._line = plain.__code__.co_firstlineno  # it breaks where it yields
             self._changing = watch if self._line and self._divided is None else None
         elif self._of_variables is not None and _is_little(entry.graph):
             self._enabled = False
@@ -279,32 +322,67 @@ class Compiled:
             self._read_line = recorder.read_line
         return result
 
+    def _given(self, args: Any, kwargs: dict[str, Any]) -> Given | None:
+        """Return what is given by contents; None where these cannot be told."""
+        try:
+            return Given(args, kwargs, self._names if self._by_contents else None)
+        except Unknown:
+            return None
+
+    def _asks_for_contents(self, given: Given, changes: dict[int, Any]) -> bool:
+        """Return whether arguments are to be known by contents from now on."""
+        asks = bool(changes)
+        for value in given.instances():
+            asks |= self._last.setdefault(type(value), id(value)) != id(value)
+            self._last[type(value)] = id(value)
+        self._asking += asks
+        self._by_contents = self._asking >= _BY_IDENTITY
+        return self._by_contents
+
+    def _are_known(self, given: Given, watch: Watch) -> bool:
+        """Return whether contents say all of what is given; learn which attributes count."""
+        if watch.met:  # what is given is state as well, by its identity
+            self._by_contents = None
+            self._entries.clear()
+            return False
+        names = watch.names_read()
+        missed = given.left_out if watch.reads_all else given.left_out & names
+        if self._names is not None:
+            self._names = None if watch.reads_all else self._names | names
+        return not missed
+
     def _entry(
         self,
         recorder: Recorder,
         watch: Watch,
         tensors: list[Any],
         objects: list[Any],
-        given: set[int],
+        containers: set[int],
         result: Any,
+        given: Given | None,
+        changes: dict[int, Any],
     ) -> Entry | Break:
         if recorder.ended is not None:
             return Break(recorder.ended.reason, recorder.ended.source)
         watch.settle()
-        changes = recorder.changes()
-        if changes:
-            watch.effects.append(changes)
+        of_tensors = recorder.changes()
+        if of_tensors:
+            watch.effects.append(of_tensors)
         if watch.effects:
             return Break(f"the program {watch.effects[0]}", watch.source())
         state = watch.reached()
         try:
-            found = Results(result, state, given, not self._of_variables)
+            places = {} if given is None else given.numbers()
+            whole = result if given is None else (result, [*changes.values()])
+            found = Results(whole, state, containers, not self._of_variables, places)
         except Unreturnable as error:
             return Break(f"the program {error}", "")
         leaves, tree = found.leaves, found.tree
         if self._of_variables and _holds_container(result):
             return Break("a variable of a divided function is a container", "")
         for leaf in leaves:
+            if type(leaf) is Place:
+                continue
             if type(leaf) not in (Tensor, Parameter, Buffer):
                 # An object among the arguments is the same in all calls of the kind.
                 is_given = any([leaf is value for value in objects])
@@ -355,7 +433,8 @@ class Compiled:
         known = read | set(watch.tensors)
         watch.narrow(read | watch.called)
         fixed = {n: tensor for n, tensor in enumerate(tensors) if id(tensor) in known}
-        return Entry(graph, watch, tree, same, shared, memory, fixed, self._mode)
+        changed = None if given is None else [*changes]
+        return Entry(graph, watch, tree, same, shared, memory, fixed, self._mode, changed)
 
     def explain(self) -> Explanation:
         """Return what was captured so far, and what was not, and why."""

@@ -34,23 +34,22 @@ from .flow import (
     own_nodes,
     read_names,
 )
-from .functions_within import defined_by, functions_in, scope_of, unsettled_in
+from .functions_within import defined_by, functions_in, scope_of, unsettled_in, written_within
+from .named_variables import NAMED, calls_of_locals, with_variables_of
 from .sources import Source, code_of, source_of, sources
 
 __all__ = ["divided", "written"]
 
-#: Functions with these stay whole: they wait.
-_WHOLE = (ast.Yield, ast.YieldFrom, ast.Await)
-#: So do those that call one of these: a variable may be seen by name. The latter two do with an argument what
-#: they do anywhere.
-_BY_NAME = frozenset({"locals", "eval", "exec", "vars", "dir"})
+#: Functions that call one of these stay whole: a variable may be seen by name. The latter two do with an
+#: argument what they do anywhere.
+_BY_NAME = frozenset({"eval", "exec", "vars", "dir"})
 _OF_OBJECTS = frozenset({"vars", "dir"})
 #: Statements with these stay where they are.
 _STAYS = (
     ast.Return, ast.Delete, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Try, ast.TryStar,
-    ast.Raise, ast.ClassDef,
+    ast.Raise, ast.ClassDef, ast.Yield, ast.YieldFrom, ast.Await,
 )  # fmt: skip
-_OF_CLASSES = frozenset({"super", "__class__"})
+_OF_FUNCTION = frozenset({"super", "__class__", "locals"})
 _BLOCKS = (ast.If, ast.With, ast.Try, ast.Match, *LOOPS)
 _COMPUTES = (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare)
 
@@ -95,11 +94,9 @@ def divided(
         None where nothing can be moved.
     """
     source = source_of(function)
-    if source is None or any([isinstance(node, _WHOLE) for node in _below(source.tree)]):
+    if source is None or _sees_by_name(source.tree):
         return None
     tree = source.tree
-    if _sees_by_name(tree) or _is_written_within(tree):
-        return None
     division = _Division(function, source, line, make, owner, callee)
     parameters = {argument.arg for argument in ast.walk(tree.args) if isinstance(argument, ast.arg)}
     body = division.statements(tree.body, parameters, looped=False)
@@ -107,6 +104,8 @@ def divided(
         return None
     changed = copy.copy(tree)
     changed.body = body
+    if calls_of_locals(tree):
+        changed, division.parts[NAMED] = with_variables_of(function, changed)
     return division.function(changed, division.parts)
 
 
@@ -137,7 +136,12 @@ class _Division:
             if isinstance(node, (ast.Global, ast.Nonlocal))
             for name in node.names
         }
-        self.unsettled = unsettled_in(source.tree) & self.variables
+        # Variables that functions within the function write, and the names of those functions.
+        self.written, self.writers = written_within(source.tree)
+        self.written &= self.variables
+        self.unsettled = (unsettled_in(source.tree) | self.written) & self.variables
+        if calls_of_locals(source.tree):  # which reads them all
+            self.reads.update(self.variables)
         # The statements that define functions which do the same wherever they are defined.
         self.functions = functions_in(source.tree, self.unsettled)
         # Variables that are seen after an error in the block that is gone through.
@@ -166,7 +170,8 @@ class _Division:
 
         for statement in body:
             here = _has_line(statement, self.line)
-            ends = isinstance(statement, ast.Return) and statement.value is not None
+            value = statement.value if isinstance(statement, ast.Return) else None
+            ends = value is not None and self._moves(ast.Expr(value))
             moves = not here and (ends or self._moves(statement))
             if moves:
                 run.append(statement)
@@ -191,13 +196,15 @@ class _Division:
     def _moves(self, statement: ast.stmt) -> bool:
         """Return whether a statement does the same in a function of its own."""
         for node in own_nodes(statement):
-            if isinstance(node, _STAYS) or (isinstance(node, ast.Name) and node.id in _OF_CLASSES):
+            if isinstance(node, _STAYS) or (isinstance(node, ast.Name) and node.id in _OF_FUNCTION):
                 return False
             if isinstance(node, SCOPES) and not self.unsettled.isdisjoint(captured(node)):
                 return False
         flow = Flow(())
         flow.visit(statement)
         stays = self.globals | self.unsettled | self.seen
+        if not (self.written | self.writers).isdisjoint(flow.read | flow.stored):
+            return False
         return not leaves_loop(statement) and stays.isdisjoint(flow.stored)
 
     def _opened(self, statement: ast.stmt, before: set[str], looped: bool) -> ast.stmt:
@@ -369,16 +376,8 @@ def _sees_by_name(tree: ast.FunctionDef) -> bool:
     names = [n for n in _below(tree) if isinstance(n, ast.Name) and n.id in _BY_NAME]
     calls = [node for node in _below(tree) if isinstance(node, ast.Call) and node.args]
     of_objects = [call.func for call in calls if getattr(call.func, "id", "") in _OF_OBJECTS]
-    return len(names) > len(of_objects)
-
-
-def _is_written_within(tree: ast.FunctionDef) -> bool:
-    """Return whether a function within the function writes a variable of that, or of one around it."""
-    own = [
-        node for child in tree.body if not isinstance(child, SCOPES) for node in own_nodes(child)
-    ]
-    count = len([node for node in _below(tree) if isinstance(node, ast.Nonlocal)])
-    return count > len([node for node in own if isinstance(node, ast.Nonlocal)])
+    of_locals = [n for n in _below(tree) if isinstance(n, ast.Name) and n.id == "locals"]
+    return len(names) > len(of_objects) or len(of_locals) > len(calls_of_locals(tree))
 
 
 def _fields(module: Module) -> frozenset[str]:

@@ -18,7 +18,7 @@ cdef class Entry:
     cdef public dict fixed, same, shared, trainings
     cdef public object devices
     cdef public list arrays, before, folded, given, groups, kept, kinds, leaves, made, needing, news
-    cdef public list partition, results, sources, state, storages, targets
+    cdef public list changed, objects, partition, results, sources, state, storages, targets
     cdef public Program program
     cdef public Py_ssize_t handed_out, written
     cdef object __weakref__
@@ -27,21 +27,24 @@ cdef class Entry:
     cpdef bint holds(self, list tensors) except -1
 
     @cython.locals(inputs=list, number=Py_ssize_t, needing=list)
-    cpdef run(self, list tensors, bint recorded)
+    cpdef run(self, list tensors, bint recorded, list objects)
+
+    @cython.locals(number=Py_ssize_t)
+    cdef _ended(self, list leaves, list objects)
 
     cdef _training(self, list inputs, list needing)
 
     @cython.locals(arrays=list, saved=list, tensors=list, number=Py_ssize_t)
-    cdef _recorded(self, Training training, list inputs)
+    cdef list _recorded(self, Training training, list inputs)
 
     @cython.locals(number=Py_ssize_t, place=Py_ssize_t, leaves=list, target=TensorBase, new=TensorBase)
-    cdef _written(self, list tensors)
+    cdef list _written(self, list tensors)
 
     @cython.locals(
         program=Program, arrays=list, given=list, tensors=list, keys=list, outputs=list, inference=bint,
         number=Py_ssize_t, place=Py_ssize_t, group=Py_ssize_t, tensor=TensorBase, made=TensorBase, source=object,
     )
-    cdef _by_kernels(self, list inputs)
+    cdef list _by_kernels(self, list inputs)
 
     cdef bint _as_folded(self) except -1
 

@@ -21,6 +21,7 @@ from tensorplug.core.tensor.exposure import (
     watch,
 )
 
+from .given import UNCHANGED, Place, put_back
 from .graph import Graph
 from .guards import Watch
 from .joint import NothingRecorded
@@ -50,6 +51,7 @@ class Entry:
         memory: frozenset[str],
         fixed: dict[int, Any],
         mode: str,
+        changed: list[int] | None = None,
     ) -> None:
         self.graph = graph
         self.mode = mode
@@ -107,6 +109,13 @@ class Entry:
         self.results = [places[leaf] if type(leaf) is Value else -1 for leaf in graph.result]
         for position, number in same.items():
             self.results[position] = number
+        # Of what is given by contents the numbers of what is changed, and which results are such objects.
+        self.changed = changed
+        self.objects = [
+            (position, leaf.number)
+            for position, leaf in enumerate(self.leaves)
+            if type(leaf) is Place and leaf is not UNCHANGED
+        ]
         self.kind: Any = tree.type
         if any([child.type is not None for child in tree.children_specs]):
             self.kind = Tree
@@ -148,8 +157,13 @@ class Entry:
         self.memory_of_state = _memory_of(self.arrays, self.storages)
         return True
 
-    def run(self, tensors: list[Any], recorded: bool) -> Any:
-        """Return what the program returns for tensors.
+    def is_apart(self, objects: list[Any]) -> bool:
+        """Return whether nothing that is given by contents is state as well."""
+        state = self.watch.kept()
+        return not any([id(value) in state for value in objects])
+
+    def run(self, tensors: list[Any], recorded: bool, objects: list[Any] | None) -> Any:
+        """Return what the program returns for tensors, and the objects that are given by contents.
 
         Raises
         ------
@@ -171,10 +185,28 @@ class Entry:
             if True in needing:
                 training = self._training(inputs, needing)
                 if training is None:
-                    return self._by_ops(inputs)
+                    return self._ended(self._by_ops(inputs), objects)
                 if type(training) is Training:
-                    return self._recorded(training, inputs)
-        return self._by_kernels(inputs)
+                    return self._ended(self._recorded(training, inputs), objects)
+        return self._ended(self._by_kernels(inputs), objects)
+
+    def _ended(self, leaves: list[Any], objects: list[Any] | None) -> Any:
+        """Return the results, made of their leaves; change what is given."""
+        kind = self.kind
+        if kind is None:
+            return leaves[0]
+        if kind is tuple:
+            return tuple(leaves)
+        if kind is list:
+            return leaves
+        if objects is None:
+            return tree_unflatten(leaves, self.tree)
+        for position, number in self.objects:
+            leaves[position] = objects[number]
+        result, changes = tree_unflatten(leaves, self.tree)
+        for number, contents in zip(self.changed or (), changes, strict=True):
+            put_back(objects[number], contents)
+        return result
 
     def undo(self) -> bool:
         """After a call that failed: have generators be where they were; return whether it wrote nothing."""
@@ -182,7 +214,7 @@ class Entry:
             step()
         return self.before is not None
 
-    def _by_ops(self, inputs: list[Any]) -> Any:
+    def _by_ops(self, inputs: list[Any]) -> list[Any]:
         targets = {target for target, _ in self.graph.writes}
         # What ops save of a tensor is not to be written by the program's own writes.
         apart = [
@@ -197,7 +229,7 @@ class Entry:
             self.before = None
         for position, number in self.same.items():
             leaves[position] = inputs[number]
-        return tree_unflatten(leaves, self.tree)
+        return leaves
 
     # --- with gradients ---
 
@@ -228,7 +260,7 @@ class Entry:
             self.refused = error
             return None
 
-    def _recorded(self, training: Training, inputs: list[Any]) -> Any:
+    def _recorded(self, training: Training, inputs: list[Any]) -> list[Any]:
         streams = training.streams()
         arrays, saved = training.run(inputs)
         tensors = inputs.copy()
@@ -238,28 +270,22 @@ class Entry:
         training.record(inputs, saved, streams, tensors)
         return self._written(tensors)
 
-    def _written(self, tensors: list[Any]) -> Any:
-        """Write what the program writes, and return what it returns."""
+    def _written(self, tensors: list[Any]) -> list[Any]:
+        """Write what the program writes, and return the leaves of what it returns."""
         self.before = None
         for number, place in enumerate(self.targets):
             target, new = tensors[place], tensors[self.news[number]]
             target._key.runtime.copy_into(target._array, new._array)
             bump_version(target)
-        kind = self.kind
-        if kind is None:
-            place = self.results[0]
-            return tensors[place] if place >= 0 else self.leaves[0]
         leaves = self.leaves.copy()
         for number, place in enumerate(self.results):
             if place >= 0:
                 leaves[number] = tensors[place]
-        if kind is tuple:
-            return tuple(leaves)
-        return leaves if kind is list else tree_unflatten(leaves, self.tree)
+        return leaves
 
     # --- without ---
 
-    def _by_kernels(self, inputs: list[Any]) -> Any:
+    def _by_kernels(self, inputs: list[Any]) -> list[Any]:
         program = self.program
         if program is not None and (not program.is_current() or not self._as_folded()):
             program = None

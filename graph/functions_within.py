@@ -8,7 +8,7 @@ from typing import Any
 
 from .flow import SCOPES, Flow, captured, own_nodes
 
-__all__ = ["defined_by", "functions_in", "scope_of", "unsettled_in"]
+__all__ = ["defined_by", "functions_in", "scope_of", "unsettled_in", "written_within"]
 
 
 def unsettled_in(tree: ast.FunctionDef) -> set[str]:
@@ -26,6 +26,21 @@ def unsettled_in(tree: ast.FunctionDef) -> set[str]:
                 flow.visit(statement)
                 found |= names & flow.stored
     return found
+
+
+def written_within(tree: ast.FunctionDef) -> tuple[set[str], set[str]]:
+    """Return variables that functions within the function write, and the names of those functions."""
+    written: set[str] = set()
+    writers: set[str] = set()
+    for node in [node for statement in tree.body for node in own_nodes(statement)]:
+        if isinstance(node, SCOPES):
+            names = {
+                name for n in ast.walk(node) if isinstance(n, ast.Nonlocal) for name in n.names
+            }
+            written |= names
+            if names and not isinstance(node, ast.Lambda):
+                writers.add(node.name)
+    return written, writers
 
 
 def functions_in(tree: ast.FunctionDef, unsettled: set[str]) -> dict[str, Any]:

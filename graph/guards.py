@@ -25,10 +25,16 @@ from tensorplug.nn import Module
 from tensorplug.nn.hooks import global_hooks
 
 from .classes import LIBRARY, has_state, is_standard
-from .comparing import alike
+from .comparing import MISSING, alike
 from .contents import of_context
-from .effects import home_of, is_asked_for, is_impure
-from .lookups import names_in, reads_all
+from .effects import (
+    does_more_when_called,
+    home_of,
+    is_asked_for,
+    is_handed_on_with_more,
+    is_impure,
+)
+from .lookups import handed_on, matches_classes, names_in, reads_all
 from .memory import line_in
 from .state import State
 
@@ -56,6 +62,8 @@ class Watch(State):
         self.root: CodeType | None = None
         self.line = 0
         self._context = copy_context()
+        # Modules that import what is asked for, and code that may have asked.
+        self._lazy: list[tuple[ModuleType, CodeType]] = []
         #: The ids of modules of which methods were called.
         self.called: set[int] = set()
 
@@ -67,8 +75,9 @@ class Watch(State):
         here = frame.f_locals
         name = frame.f_globals.get("__name__") or ""
         library = name.startswith(LIBRARY)
-        if not library and not self.reads_all:
-            self.reads_all = reads_all(code)
+        if not library:
+            self.reads_all = self.reads_all or reads_all(code)
+            self.matches = self.matches or matches_classes(code)
         if is_standard(name):
             self.read.update(code.co_names)
             finalizer = name == "weakref" and isinstance(here.get("self"), weakref.finalize)
@@ -95,6 +104,7 @@ class Watch(State):
             return
         self._seen.add(code)
         self.used.update(names_in(code))
+        self.handed_on.update(handed_on(code))
         of_globals = {
             step.argval
             for step in dis.get_instructions(code)
@@ -106,17 +116,31 @@ class Watch(State):
                 self.add(value, used)
                 if isinstance(value, ModuleType):
                     self._module(value, code)
+                elif value is not MISSING:
+                    self._named_call(value, used, code)
                 elif used in _BUILTINS:
-                    self.name(_BUILTINS, used)
+                    self._named_call(self.name(_BUILTINS, used), used, code)
             elif used in sys.modules:  # imported within the function
                 self._module(sys.modules[used], code)
-        for value in here.values():
+        for variable, value in here.items():
             if isinstance(value, ModuleType):
                 self._module(value, code)
+            else:
+                self._named_call(value, variable, code)
+
+    def _named_call(self, value: Any, name: str, code: CodeType) -> None:
+        """Refuse a function in C that may do more, where nobody is told that it is called."""
+        passed = name in handed_on(code)
+        if (passed and is_handed_on_with_more(value)) or (
+            not passed and does_more_when_called(value)
+        ):
+            self._effect(
+                f"{'hands on' if passed else 'calls'} {getattr(value, '__qualname__', name)}"
+            )
 
     def _object(self, value: Any, is_new: bool, library: bool) -> None:
         """Keep the object of which a method is called, but not one that the program made."""
-        if id(value) in self._known or id(value) in self.own:
+        if id(value) in self._known or id(value) in self.own or id(value) in self.given:
             if isinstance(value, Module):
                 self.called.add(id(value))
             return
@@ -155,6 +179,9 @@ class Watch(State):
                         self._module(value, code, *above, module)
                 else:
                     self.add(value, used)
+                    self._named_call(value, f".{used}", code)
+            elif "__getattr__" in table:
+                self._lazy.append((module, code))  # which may have it once it was asked for
 
     def _effect(self, what: str) -> None:
         self.effects.append(what)
@@ -234,8 +261,12 @@ class Watch(State):
 
     def settle(self) -> None:
         """After the first run: note what it changed, and what it looked at that cannot be compared."""
+        lazy, self._lazy = self._lazy, []
+        for module, code in dict.fromkeys(lazy):
+            self._module(module, code)
         super().settle()
         self.own.clear()
+        self.given.clear()
         if not alike(of_context(), of_context(self._context)):
             self.effects.append("changes a context variable")
         changed = self.changed()

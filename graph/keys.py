@@ -21,7 +21,8 @@ from .guards import has_state
 from .memory import is_mirrored
 
 __all__ = [
-    "PLAIN", "Unknown", "around", "call_key", "described", "key_of", "modes", "objects_in", "records",
+    "PLAIN", "Unknown", "around", "call_key", "described", "key_of", "modes", "name_of",
+    "objects_in", "records",
 ]  # fmt: skip
 
 #: What arguments may be beside tensors, and results.
@@ -105,7 +106,7 @@ def key_of(value: Any, tensors: list[Any]) -> Any:
     if kind is tuple or kind is list:
         return (kind, *[key_of(item, tensors) for item in value])
     if kind is dict:
-        return (kind, *[(_name_of(name), key_of(item, tensors)) for name, item in value.items()])
+        return (kind, *[(name_of(name), key_of(item, tensors)) for name, item in value.items()])
     if has_state(value):
         if goes_in_its_own_way(value):
             raise Unknown(f"an argument of class {kind.__name__} has a finalizer, and would stay")
@@ -120,7 +121,7 @@ _HASHABLE = frozenset(PLAIN)
 _MODES = 5
 
 
-def _name_of(value: Any) -> Any:
+def name_of(value: Any) -> Any:
     """Return what the name of an item has in common with those of calls alike."""
     if type(value) is str:
         return value

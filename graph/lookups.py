@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import sys
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from types import CodeType
@@ -13,7 +14,8 @@ from tensorplug.nn import Module
 from .classes import LIBRARY, is_own, module_of
 
 __all__ = [
-    "is_read_by_name", "methods_of", "names_in", "names_of_getter", "reads_all", "reads_always",
+    "handed_on", "is_read_by_name", "matches_classes",
+    "methods_of", "names_in", "names_of_getter", "reads_all", "reads_always",
 ]  # fmt: skip
 
 #: Names of what reads attributes of any names, or all of them.
@@ -34,6 +36,9 @@ _PLAIN_STEPS = (
     "PUSH_NULL",
 )
 _IGNORED = frozenset(("PRECALL", "CACHE", "KW_NAMES", "EXTENDED_ARG", "NOP"))
+#: Whether methods are loaded like attributes, and whether the mark of what is called follows it.
+_MARKS_ATTRIBUTES = sys.version_info >= (3, 12)
+_MARKS_AFTER = sys.version_info >= (3, 13)
 #: Modules of this library whose classes have their attributes read by their own methods alone.
 _BY_METHODS = (LIBRARY + "optim",)
 
@@ -50,6 +55,42 @@ def names_in(code: CodeType) -> Iterator[str]:
             todo += constant
 
 
+@lru_cache(4096)
+def handed_on(code: CodeType) -> frozenset[str]:
+    """Return the names of which code uses what they stand for otherwise than by calling it there.
+
+    Before those of attributes there is a dot.
+    """
+    steps = [step for step in dis.get_instructions(code) if step.opname not in _IGNORED]
+    called = set(_places_of_calls(steps))
+    found: set[str] = set()
+    for number, step in enumerate(steps):
+        if step.opname.startswith(("LOAD_", "IMPORT_FROM")) and number not in called:
+            names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+            dot = "." if step.opname in ("LOAD_ATTR", "IMPORT_FROM") else ""
+            found.update([dot + used for used in names if isinstance(used, str)])
+    return frozenset(found)
+
+
+def _places_of_calls(steps: list[dis.Instruction]) -> Iterator[int]:
+    """Return which steps of code load what is called next, as the mark tells that Python puts beside it."""
+    for number, step in enumerate(steps):
+        marked = bool((step.arg or 0) & 1)
+        if step.opname == "LOAD_METHOD" or (
+            _MARKS_ATTRIBUTES and step.opname == "LOAD_ATTR" and marked
+        ):
+            yield number
+        elif step.opname == "PUSH_NULL" and _MARKS_AFTER:
+            yield number - 1
+        elif step.opname == "PUSH_NULL" or (step.opname == "LOAD_GLOBAL" and marked):
+            place = number + (step.opname == "PUSH_NULL")
+            while (
+                steps[place + 1].opname == "LOAD_ATTR"
+            ):  # the mark stands before `module.function`
+                place += 1
+            yield place
+
+
 def names_of_getter(getter: Any) -> list[str]:
     """Return the names by which an ``attrgetter`` or ``methodcaller`` reads."""
     names = [name for name in getter.__reduce__()[1] if isinstance(name, str)]
@@ -63,6 +104,12 @@ def reads_all(code: CodeType) -> bool:
     if used & _READERS or not _SPECIAL.isdisjoint(names_in(code)):
         return True
     return bool(used & _BY_ARGUMENT) and not _by_constants(code)
+
+
+@lru_cache(4096)
+def matches_classes(code: CodeType) -> bool:
+    """Return whether code compares with patterns of classes."""
+    return any([step.opname == "MATCH_CLASS" for step in dis.get_instructions(code)])
 
 
 def _by_constants(code: CodeType) -> bool:

@@ -33,6 +33,7 @@ from .nodes import (
 __all__ = [
     "Memory",
     "Uncapturable",
+    "gradient_of",
     "is_mirrored",
     "is_seen_in",
     "line_in",
@@ -298,9 +299,13 @@ _FACTS = ("the memory", "the dtype or device", "the shape", "the gradient", "req
 
 
 def _facts(tensor: Any) -> tuple[Any, ...]:
+    return tensor._array, tensor._key, tensor._shape, gradient_of(tensor), tensor.requires_grad
+
+
+def gradient_of(tensor: Any) -> Any:
+    """Return the gradient that a tensor has accumulated, which layers are not told of."""
     extra = tensor._extra
-    grad = None if extra is None else extra.grad
-    return tensor._array, tensor._key, tensor._shape, grad, tensor.requires_grad
+    return None if extra is None else extra.grad
 
 
 def _overlaps(tensor: Any) -> bool:

@@ -6,9 +6,9 @@ from typing import Any
 
 from tensorplug.autograd.transforms.pytree import CONTAINERS, LEAF, Container, Tree, container_of
 from tensorplug.core.tensor.base import TensorBase
-from tensorplug.nn import Module
 
-from .classes import goes_in_its_own_way, is_own, slots_of, table_of_attributes
+from .classes import is_plain, slots_of
+from .given import UNCHANGED, Place
 from .keys import PLAIN
 
 __all__ = ["Results", "Unreturnable"]
@@ -56,6 +56,8 @@ class Results:
         The ids of containers among the arguments.
     makes : bool
         Whether objects that the program made may be made again.
+    places : dict
+        By id the numbers of objects that were given by contents. A :class:`~.given.Place` is a leaf for them.
 
     Attributes
     ----------
@@ -70,7 +72,10 @@ class Results:
         If one object stands in two places, or a container is one of the arguments.
     """
 
-    def __init__(self, result: Any, state: set[int], given: set[int], makes: bool) -> None:
+    def __init__(
+        self, result: Any, state: set[int], given: set[int], makes: bool, places: dict[int, int]
+    ) -> None:
+        self._places = places
         self._state = state
         self._given = given
         self._makes = makes
@@ -79,9 +84,12 @@ class Results:
         self.tree = self._flattened(result)
 
     def _flattened(self, value: Any) -> Tree:
-        kind = type(value)
+        kind: Any = type(value)
+        if value is UNCHANGED or id(value) in self._places:
+            self.leaves.append(UNCHANGED if value is UNCHANGED else Place(self._places[id(value)]))
+            return LEAF
         container = container_of(kind)
-        makes = container is None and self._makes and _can_be_made(value)
+        makes = container is None and self._makes and is_plain(value) and not slots_of(kind)
         if id(value) in self._state and not isinstance(value, (tuple, TensorBase, *PLAIN)):
             return Tree(Same, value)
         if container is None and not makes:
@@ -95,14 +103,12 @@ class Results:
             self._seen[id(value)] = value
         if container is not None:
             items, context = container.flatten(value)
+            if (
+                self._places
+                and kind is dict
+                and not all([isinstance(key, PLAIN) for key in context])
+            ):
+                raise Unreturnable("returns a dictionary by objects")
             return Tree(kind, context, [self._flattened(item) for item in items])
         table = vars(value)
         return Tree(Made, (kind, [*table]), [self._flattened(item) for item in table.values()])
-
-
-def _can_be_made(value: Any) -> bool:
-    """Return whether an object is its class and its attributes, and nothing besides."""
-    kind: Any = type(value)
-    if isinstance(value, (TensorBase, Module, type)) or goes_in_its_own_way(value):
-        return False
-    return isinstance(table_of_attributes(value), dict) and is_own(kind) and not slots_of(kind)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 import weakref
 from abc import ABCMeta, get_cache_token
 from collections import defaultdict, deque
@@ -61,10 +62,13 @@ from .contents import (
     of_view,
     referent,
 )
+from .effects import is_handed_on_with_more, may_do_more
 from .lookups import is_read_by_name, methods_of, names_of_getter, reads_always
 
 __all__ = ["State"]
 
+#: What arguments are called, and nothing that has a name in code.
+GIVEN = "an argument"
 #: How many objects a program may depend on.
 LIMIT = 20_000
 #: What no program looks into, or holds nothing that changes.
@@ -79,6 +83,8 @@ _SEQUENCES = (list, tuple, set, frozenset, deque)
 _COMPILED_FUNCTION = "cython_function_or_method"
 #: Functions that read attributes by names that they get.
 _LOOKUPS = (getattr, hasattr, vars, dir)
+#: The numbers of items at the end of a label.
+_INDEX = re.compile(r"(\[\d+\])+$")
 #: Of every class and object: nothing that programs look at.
 _UNSEEN = frozenset(("__dict__", "__doc__", "__module__", "__weakref__", "__annotations__"))
 
@@ -103,8 +109,12 @@ class State:
         self.effects: list[str] = []
         # What cannot be compared, and the last name on the way to it.
         self._opaque: list[tuple[str, str]] = []
-        # The names and strings in the code of the program.
+        # The names and strings in the code of the program; names of what it does not just call.
         self.used: set[str] = set()
+        self.handed_on: set[str] = set()
+        # The ids of what counts by names on the way to it; functions in C that may do more, by the last name.
+        self._suspects: set[int] = set()
+        self._doing_more: list[tuple[str, str]] = []
         self._records: list[_Record] = []
         # Classes and their bases; functions, their code, their defaults and those by name.
         self._of_classes: tuple[list[Any], list[Any]] = ([], [])
@@ -127,6 +137,9 @@ class State:
         self.owners: dict[int, Any] = {}
         # Objects that the program itself made, or references to them, by id.
         self.own: dict[int, Any] = {}
+        # Objects that it was given by contents, by id, and whether one was met in state as well.
+        self.given: dict[int, Any] = {}
+        self.met = False
         # Names in tables of modules: the table, the name, what it stood for.
         self._names: list[tuple[Any, str, Any]] = []
         self._named: set[tuple[int, str]] = set()
@@ -138,6 +151,9 @@ class State:
         # Names by which Python's modules read, and whether anything reads by names that are not known.
         self.read: set[str] = set()
         self.reads_all = False
+        # Whether anything is compared with a pattern of a class, and the names by which these read.
+        self.matches = False
+        self._matched: set[str] = set()
 
     # --- what is kept ---
 
@@ -156,7 +172,13 @@ class State:
                 table = getattr(value, "__dict__", None)
                 self._leads[id(value)] = [(table, label)]
                 value = table
+            if id(value) in self._suspects:
+                self._kept(value, label)  # by another name, which may be read
+                continue
             if id(value) in self._known or id(value) in self.own or isinstance(value, _CLOSED):
+                continue
+            if id(value) in self.given:
+                self.met = True
                 continue
             self._known[id(value)] = value
             if len(self._known) > LIMIT:
@@ -164,6 +186,11 @@ class State:
                 return
             self._leads[id(value)] = self._kept(value, label)
             todo += self._leads[id(value)]
+
+    def leave(self, value: Any) -> None:
+        """Leave what an object holds out: it was given by contents."""
+        self.given[id(value)] = value
+        self.met |= id(value) in self._known
 
     def name(self, table: Any, name: str) -> Any:
         """Keep what a name in a module's table stands for, and return it."""
@@ -235,6 +262,11 @@ class State:
                 found.append((value.__self__, label))
             elif value in _LOOKUPS:
                 self.reads_all = True
+            if may_do_more(value):
+                self._suspects.add(id(value))
+            # What is a variable, or a default, is seen where it is used.
+            if id(value) in self._suspects and "()" not in label and ("." in label or "[" in label):
+                self._doing_more.append((_last_name(_INDEX.sub("", label)), label))
         elif isinstance(value, FunctionType):
             found += self._of_function(value)
         elif type(value).__name__ == _COMPILED_FUNCTION and is_foreign(module_of(value)):
@@ -243,6 +275,8 @@ class State:
             self.read.update(names_of_getter(value))
         elif isinstance(value, functools.partial):
             found += [(item, label) for item in (value.func, value.args, value.keywords)]
+            if is_handed_on_with_more(value.func):  # of whose call nobody is told
+                self._suspect(value, label, f"calls {label}")
         elif isinstance(value, (staticmethod, classmethod)):
             found.append((value.__func__, label))
         elif isinstance(value, property):
@@ -262,10 +296,15 @@ class State:
         elif isinstance(value, logging.Logger):
             self._keep(value, label, of_logger)
         elif hasattr(type(value), "__array_interface__") or _shows_memory(value):
-            self._opaque.append((_last_name(label), f"looks at an array of the host, {label}"))
+            self._suspect(value, label, f"looks at an array of the host, {label}")
         else:
             found += self._of_object(value, label)
         return found
+
+    def _suspect(self, value: Any, label: str, what: str) -> None:
+        """Note what cannot be compared, under each name on a way to it."""
+        self._suspects.add(id(value))
+        self._opaque.append(("" if label == GIVEN else _last_name(label), what))
 
     def _of_function(self, function: FunctionType) -> list[tuple[Any, str]]:
         if is_foreign(module_of(function)):
@@ -275,7 +314,7 @@ class State:
         for kept, value in zip(self._of_functions, (function, *held), strict=True):
             kept.append(value)
         # Defaults are looked at under the parameters' names, which any code may have.
-        found = [(item, f"{label}[0]") for item in held] + [(vars(function), label)]
+        found = [(item, f"{label}()") for item in held] + [(vars(function), label)]
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         return found + [(cell, name) for name, cell in cells]
 
@@ -291,7 +330,7 @@ class State:
         self._containers.append((vars(kind), of_mapping, held, kind.__name__))
         self._of_classes[0].append(kind)
         self._of_classes[1].append(kind.__bases__)
-        self.read.update(getattr(kind, "__match_args__", ()))
+        self._matched.update(getattr(kind, "__match_args__", ()))
         if is_foreign(module_of(kind)):  # only what takes the place of its methods is of interest
             return []
         values = [
@@ -311,11 +350,9 @@ class State:
         standard = is_standard(module_of(kind))
         hidden = state is None and not slots and not (standard and has_slots(kind))
         if hidden or (standard and hasattr(kind, "__next__")):
-            self._opaque.append(
-                (_last_name(label), f"looks at an object of class {kind.__name__}, {label}")
-            )
+            self._suspect(value, label, f"looks at an object of class {kind.__name__}, {label}")
         if module_of(kind) == "_thread":
-            self._opaque.append((_last_name(label), f"looks at what is a thread's own, {label}"))
+            self._suspect(value, label, f"looks at what is a thread's own, {label}")
             return []
         if isinstance(state, dict):
             found.append((state, label))
@@ -334,6 +371,11 @@ class State:
     def settle(self) -> None:
         """After the first run: note what it looked at that cannot be compared."""
         self.effects += [what for name, what in self._opaque if not name or name in self.used]
+        self.effects += [
+            f"hands on {what}"
+            for name, what in self._doing_more
+            if not self.handed_on.isdisjoint((name, f".{name}"))
+        ]
         for module in self._met:
             table = vars(module)
             for name in self.used.intersection(table):
@@ -348,6 +390,10 @@ class State:
                 kept.append(fact)
             if tensor._state > TRACKED:  # a view, whose base may come to require grad
                 self._keep(tensor, "a tensor", of_view)
+
+    def kept(self) -> dict[int, Any]:
+        """Return all objects that were kept, by id."""
+        return self._known
 
     def ids(self) -> set[int]:
         """Return the ids of all objects that were kept."""
@@ -384,6 +430,10 @@ class State:
         kind = self._attributes.get(table)
         return kind is not None and used.isdisjoint(methods_of(kind))
 
+    def names_read(self) -> set[str]:
+        """Return the names by which the program may read attributes."""
+        return self.used | self.read | (self._matched if self.matches else set())
+
     def narrow(self, seen: set[int]) -> None:
         """Leave attributes out that the program cannot have read, since nothing in it has their names.
 
@@ -392,7 +442,7 @@ class State:
         """
         if self.reads_all:
             return
-        used = self.used | self.read
+        used = self.names_read()
         reached = self.reached(used)
         if (seen & self._leads.keys()) - reached:
             return

@@ -75,6 +75,10 @@ class Layer:
     def on_opaque(self, what: str) -> None:
         """Note that something computes which layers see only the parts of."""
 
+    def on_grad(self, tensor: Any) -> None:
+        """Note that the gradient which a tensor has accumulated is read."""
+        self.on_opaque("reading grad")
+
     def on_hidden(self, what: str) -> None:
         """Note that a call does what it does not do with meta tensors, or does once more: a check, a draw."""
 
@@ -135,6 +139,12 @@ def note_opaque(what: str) -> None:
     """Tell this thread's layers that something computes which they see only the parts of."""
     for layer in thread.stack:
         layer.on_opaque(what)
+
+
+def note_grad(tensor: Any) -> None:
+    """Tell this thread's layers that the gradient which a tensor has accumulated is read."""
+    for layer in thread.stack:
+        layer.on_grad(tensor)
 
 
 def note_hidden(what: str) -> None:

@@ -413,7 +413,7 @@ class Tensor(TensorMethods):
     def grad(self) -> Tensor | None:
         """The gradient that ``backward`` accumulated, or None."""
         if dispatch_state.layers_active:
-            layers.note_opaque("reading grad")
+            layers.note_grad(self)
         gradient = None if self._extra is None else self._extra.grad
         made = self._node is not None or self._view is not None
         if gradient is None and self._state and made and not (self.is_leaf or self.retains_grad):

@@ -632,3 +632,12 @@ def test_an_object_that_is_no_argument_is_not_returned_by_graphs():
     compiled = tp.compile(lambda x: (x * 2, Box()))
     first, second = compiled(tp.ones(2))[1], compiled(tp.ones(2))[1]
     assert first is not second
+
+
+def test_numbers_that_differ_in_each_call_take_no_more_memory(monkeypatch):
+    monkeypatch.setattr("tensorplug.graph.compiled._MOST_KEYS", 10)
+    compiled = tp.compile(lambda x, n: x * n + n)
+    for number in range(120):
+        assert compiled(tp.ones(1), number).item() == 2 * number
+    assert len(compiled._entries) <= 64
+    assert len(compiled._eager) <= 10

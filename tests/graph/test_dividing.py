@@ -14,6 +14,7 @@ import random
 import sys
 import textwrap
 import traceback
+import types
 from itertools import count
 
 import numpy as np
@@ -52,6 +53,14 @@ class Program(tp.nn.Module):
         t = t.sin() * 2 + 1
         self.count += 1
         return t.cos() * t
+    def pieces(self, t):
+        for k in range(2):
+            t = t.sin() * 2 + k
+            u = t.cos() + t
+            got = yield u * t
+            self.count += k
+            t = t + u * (got or 1)
+            t = t.sin() + u
     @property
     def level(self):
         self.count += 1
@@ -77,6 +86,21 @@ def flat(value):
     if isinstance(value, (tuple, list)):
         return [leaf for item in value for leaf in flat(item)]
     return [value]
+
+
+def driven(value, most):
+    """Return what a generator yields, in part for numbers that it gets, and returns; others as they are."""
+    if not isinstance(value, types.GeneratorType):
+        return value
+    found = []
+    try:
+        found.append(next(value))
+        while len(found) < most:
+            found.append(value.send(len(found) if len(found) % 2 else None))
+        value.close()
+    except StopIteration as end:
+        found.append(end.value)
+    return found
 
 
 def numbers_of(value):
@@ -105,12 +129,18 @@ class Side:
         shown = []
         with contextlib.redirect_stdout(printed):
             try:
-                results = flat(self.call(x, y, n))
+                results = flat(driven(self.call(x, y, n), most=3 if seed == 7 else 20))
                 shown += map(numbers_of, results)
                 tracked = [t.sum() for t in results if getattr(t, "requires_grad", False)]
                 if tracked:
                     sum(tracked).backward()
-            except (RuntimeError, UnboundLocalError, ValueError, IndexError) as error:
+            except (
+                RuntimeError,
+                UnboundLocalError,
+                ValueError,
+                IndexError,
+                StopIteration,
+            ) as error:
                 frames = traceback.extract_tb(error.__traceback__)
                 lines = [f.lineno for f in frames if f.filename == self.module.__file__]
                 shown += [repr(error), lines[-1:]]
@@ -199,6 +229,56 @@ def test_goes_on_within_what_the_line_calls(name, tmp_path):
     body = f"a = (x @ w).tanh() + y\n{text}\na = a.sigmoid() * scale + a.sin()\nreturn a, n"
     found = compare(HEAD + textwrap.indent(body, " " * 8), tmp_path, calls=16)
     assert len(found.graphs) >= least
+
+
+WAITING = {
+    "yield": """\
+a = x.sin() * x + y
+for i in range(2):
+    b = a.cos() * i + a
+    got = yield b
+    if got:
+        a = b * got + x
+        a = a.sin() + b
+return a.exp() * b""",
+    "yield from": """\
+a = x.sin() * x + y
+got = yield from self.pieces(a)
+a = a.cos() * x + a
+return a""",
+    "consumed": """\
+a = x.sin() * x + y
+for b in self.pieces(a):
+    log.append(float(b.sum()))
+    a = a.sin() * b
+    a = a + y
+return a""",
+    "variables by name": """\
+a = x.sin() * x + y
+log.append(sorted(locals()))
+b = a.cos() * a
+c = b.sin() + b
+return c, sorted(locals()), locals()['b']""",
+    "written within": """\
+k = 0
+def count():
+    nonlocal k
+    k += 1
+    log.append(k)
+a = x.sin() * x + y
+count()
+a = a * k + 1
+a = a.sin() * x + a
+count()
+b = a + k
+return b.cos() * a""",
+}
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_goes_on_around_what_waits_or_is_seen_by_name(name, tmp_path):
+    found = compare(HEAD + textwrap.indent(WAITING[name], " " * 8), tmp_path, calls=16)
+    assert found.calls > 8
 
 
 def test_functions_made_anew_and_methods_of_ever_other_objects_stay():
@@ -316,6 +396,18 @@ a = f(x) + x.sin()
 print('')
 a = f(a) * a.cos()
 return a, k""",
+    "a function that writes, under another name": """\
+k = 0
+def f(t):
+    nonlocal k
+    k += 1
+    return t * k
+g = [f]
+a = x.sin() * y
+print('')
+a = g[0](a) * k + a.cos()
+b = g[0](a) * k
+return b * a, k""",
     "a class": """\
 class Scale:
     factor = 2.0
@@ -529,6 +621,7 @@ class Writer:
 
     def __init__(self, seed):
         self.random = random.Random(seed)
+        self.yields = seed % 4 == 3
         self.numbers = count()
 
     def new(self, *names):
@@ -553,7 +646,8 @@ class Writer:
             f"log.append({a}.sum().item())", "print('here')", "self.count += 1", "self.seen = len(log)",
             f"log.append({a}.tolist())", f"log.append(float({a}.max()))", f"self.kept = {a}.detach()",
             f"log.append(self.helper({a}).sum().item())", f"{a} = outside({a}, n)", f"{a} = self.noisy({a})",
-            f"print(f'{{{a}.sum().item():.3f}}', *{a}.shape)",
+            f"print(f'{{{a}.sum().item():.3f}}', *{a}.shape)", "log.append(sorted(locals()))",
+            *([f"yield {a}", f"{a} = {a} * ((yield {a}) or 2)", f"yield {a}, n"] if self.yields else []),
         ])  # fmt: skip
 
     def simple(self, known):
@@ -600,6 +694,12 @@ class Writer:
             [f"{made} = {a} * {b}", "if n and len(log) % 2:", "    raise ValueError('odd')"],
             [f"{made} = {a} * {b} + ({c})[n * 9 * (len(log) % 2)]"],
             [f"{made} = self.helper({a}) * {b}"],
+            [f"{f}n = 0", f"def {f}(t):", f"    nonlocal {f}n", f"    {f}n += 1", f"    return t * {f}n",
+             f"{made} = {f}({a}) * {b}", f"{made} = {made} + {f}n", f"{made} = {f}({made}).sin() * {c}"],
+            [f"{f}n = 0", f"def {f}(t):", f"    nonlocal {f}n", f"    {f}n += 1", f"    return t * {f}n",
+             f"{f}g = [{f}]", f"{made} = {f}g[0]({a}) * {b}", f"{made} = {f}g[0]({made}) * {f}n + {c}"],
+            [f"def {f}(t):", f"    nonlocal {a}", f"    {a} = {a} + t", f"{f}({b})", f"{made} = {a} * {c}"],
+            [f"{made} = {b}", f"for {f} in self.pieces({a}):", f"    {made} = {made} * {f} + {c}"],
         ])  # fmt: skip
 
     def compound(self, known, depth):

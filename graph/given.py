@@ -1,0 +1,209 @@
+"""What a program is given, by contents: objects and containers that it changes, or that are made anew.
+
+An object among the arguments is known by its identity, so that a graph holds for that object alone, and a
+program that changes it stays eager. Once a function shows that it changes what it is given, as a cache of
+keys and values, or that it gets another object each time, as a batch, the keys of its calls say what these
+hold instead: tensors in them are arguments, and what the program changed is changed after each run of the
+graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from tensorplug.core import Tensor
+from tensorplug.core.tensor.base import TensorBase
+from tensorplug.nn import Buffer, Parameter
+
+from .classes import goes_in_its_own_way, is_plain, slots_of, table_of_attributes
+from .keys import PLAIN, Unknown, key_of, modes, name_of, objects_in
+from .lookups import reads_always
+
+__all__ = ["UNCHANGED", "Given", "Place", "contents_of", "put_back"]
+
+#: How many objects and containers calls may be compared by.
+LIMIT = 500
+_TENSORS = (Tensor, Parameter, Buffer)
+
+
+class Place:
+    """In results: the object that was given at some place."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+#: In the contents of what was given: an item that is as it was.
+UNCHANGED = Place(-1)
+
+
+class Given:
+    """The arguments of a call, by what they hold.
+
+    Parameters
+    ----------
+    args, kwargs
+        The arguments.
+    names : set of str, optional
+        The attributes that count; by default all do.
+
+    Attributes
+    ----------
+    key : tuple
+        What calls alike have in common.
+    tensors, objects : list
+        The tensors and, each once, the objects and containers whose contents the key says.
+    others : list of tuple
+        Objects that the key knows by identity, with labels.
+    left_out : set of str
+        Attributes that do not count.
+
+    Raises
+    ------
+    Unknown
+        If that cannot be told.
+    """
+
+    def __init__(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], names: set[str] | None = None
+    ) -> None:
+        self.tensors: list[Any] = []
+        self.objects: list[Any] = []
+        self.others: list[tuple[Any, str]] = []
+        self.left_out: set[str] = set()
+        self._names = names
+        self._numbers: dict[int, int] = {}
+        parts = [self._part(value, "an argument") for value in args]
+        parts += [(name, self._part(value, "an argument")) for name, value in kwargs.items()]
+        self.key = (*modes(), *parts)
+
+    def numbers(self) -> dict[int, int]:
+        """Return the numbers of objects by their ids."""
+        return self._numbers
+
+    def instances(self) -> list[Any]:
+        """Return those of the objects that are no containers."""
+        return [value for value in self.objects if type(value) not in (list, dict)]
+
+    def _part(self, value: Any, label: str) -> Any:
+        kind = type(value)
+        if kind in _TENSORS:
+            self.others += [(item, label) for item in objects_in(value)]
+            return key_of(value, self.tensors)
+        if kind in PLAIN or kind is slice:
+            return key_of(value, self.tensors)
+        if kind is range:
+            return (kind, value)
+        if isinstance(value, tuple):
+            if kind is not tuple and not hasattr(kind, "_fields"):
+                raise Unknown(f"an argument is of type {kind.__name__}")
+            return (kind, *[self._part(item, label) for item in value])
+        if kind is list or kind is dict or is_given_by_contents(value):
+            number = self._numbers.setdefault(id(value), len(self.objects))
+            if number < len(self.objects):
+                return ("again", number)
+            self.objects.append(value)
+            if number == LIMIT:
+                raise Unknown(f"arguments are of more than {LIMIT} objects")
+            return (kind, *self._items(value, label))
+        if isinstance(value, TensorBase) or (label == "an argument" and not objects_in(value)):
+            raise Unknown(f"an argument is of type {kind.__name__}")
+        if goes_in_its_own_way(value):
+            raise Unknown(f"an argument of class {kind.__name__} has a finalizer, and would stay")
+        self.others.append((value, label))
+        return (kind, id(value))  # which is watched, and so stays
+
+    def _items(self, value: Any, label: str) -> Iterator[Any]:
+        if type(value) is list:
+            yield from [self._part(item, f"{label}[{n}]") for n, item in enumerate(value)]
+        elif type(value) is dict:
+            for name, item in value.items():
+                yield name_of(name), self._part(item, f"{label}[{name!r}]")
+        else:
+            for name, item in contents_of(value).items():
+                if self._names is None or name in self._names or reads_always(name):
+                    yield name, self._part(item, f"{label}.{name}")
+                else:
+                    self.left_out.add(name)
+
+    # --- what a program changes ---
+
+    def contents(self) -> list[Any]:
+        """Return what the objects hold now."""
+        return [contents_of(value) for value in self.objects]
+
+    def changes(self, before: list[Any]) -> dict[int, Any]:
+        """Return what those of the objects hold, by number, that do not hold what they did."""
+        found: dict[int, Any] = {}
+        for number, (value, held) in enumerate(zip(self.objects, before, strict=True)):
+            now = contents_of(value)
+            if not _same(now, held):
+                found[number] = _marked(now, held)
+        return found
+
+
+def is_given_by_contents(value: Any) -> bool:
+    """Return whether an object is its class and what it holds."""
+    return is_plain(value) or type(value) is SimpleNamespace
+
+
+def _slots(value: Any) -> list[tuple[str, Any]]:
+    kind: Any = type(value)
+    return slots_of(kind)
+
+
+def contents_of(value: Any) -> Any:
+    """Return a copy of a list or dictionary, and of an object a dictionary of what it holds."""
+    if type(value) is list or type(value) is dict:
+        return value.copy()
+    found = {}
+    for name, member in _slots(value):
+        try:
+            found[name] = member.__get__(value)
+        except AttributeError:
+            continue
+    return found | (table_of_attributes(value) or {})
+
+
+def put_back(value: Any, contents: Any) -> None:
+    """Have a list, dictionary or object hold something else; items that are :data:`UNCHANGED` stay."""
+    held = contents_of(value)
+    if type(value) is list:
+        value[:] = [held[n] if item is UNCHANGED else item for n, item in enumerate(contents)]
+        return
+    now = {name: held[name] if item is UNCHANGED else item for name, item in contents.items()}
+    if type(value) is dict:
+        value.clear()
+        value.update(now)
+        return
+    for name, member in _slots(value):
+        if name in now:
+            member.__set__(value, now.pop(name))
+        elif name in held:
+            member.__delete__(value)
+    table = table_of_attributes(value)
+    if table is not None:
+        table.clear()
+        table.update(now)
+
+
+def _same(now: Any, held: Any) -> bool:
+    if len(now) != len(held):
+        return False
+    if isinstance(now, list):
+        return all([a is b for a, b in zip(now, held, strict=True)])
+    pairs = zip(now.items(), held.items(), strict=True)
+    return all([a is b and value is before for (a, value), (b, before) in pairs])
+
+
+def _marked(now: Any, held: Any) -> Any:
+    """Return contents with items marked that are as they were."""
+    if isinstance(now, list):
+        before = [*held, *[UNCHANGED] * len(now)]
+        return [UNCHANGED if item is before[n] else item for n, item in enumerate(now)]
+    return {
+        name: UNCHANGED if name in held and held[name] is item else item
+        for name, item in now.items()
+    }
