@@ -8,6 +8,9 @@
 /* How many places of a row, or channels of a place, are worked on at a time. */
 enum { WIDTH = 512 };
 
+/* So many numbers are added up in the element type before they go into sums in double: behind each other, and of a row. */
+enum { DEEP = 32, RUN = 4096 };
+
 /* Rows of results shorter than NARROW, of at least SEVERAL planes of at most SMALL elements: so many planes at a time;
    or channels. */
 enum { NARROW = 8, SMALL = 256, BESIDE = 64, SEVERAL = 4 };
