@@ -1,7 +1,7 @@
-/* Means over boxes for one type T; included by averages.c for float and double. */
+/* Means over boxes for one type T, with sums of many numbers in type SUM; included by pooling_average.c. */
 
-static double OF(sum_run)(const T *x, ptrdiff_t n) {
-    double all = 0;
+static SUM OF(sum_run)(const T *x, ptrdiff_t n) {
+    SUM all = 0;
     for (ptrdiff_t from = 0; from < n; from += RUN) {
         SUMMED(some, x + from, LEAST(RUN, n - from), v)
         all += some;
@@ -9,8 +9,8 @@ static double OF(sum_run)(const T *x, ptrdiff_t n) {
     return all;
 }
 
-/* Move sums of DEEP numbers on into those in double. */
-static void OF(move_on)(T *sums, double *totals, ptrdiff_t n) {
+/* Move sums of DEEP numbers on. */
+static void OF(move_on)(T *sums, SUM *totals, ptrdiff_t n) {
     INDEPENDENT for (ptrdiff_t j = 0; j < n; j++) {
         totals[j] += sums[j];
         sums[j] = 0;
@@ -47,13 +47,13 @@ static void OF(mean_row)(const tp_boxes *p, const T *x, ptrdiff_t depth, ptrdiff
     const ptrdiff_t lines = (p->behind[0][depth] - p->first[0][depth]) * (p->behind[1][row] - p->first[1][row]);
     T line[WIDTH];
     T sums[WIDTH];
-    double totals[WIDTH];
+    SUM totals[WIDTH];
     ptrdiff_t n;
     for (ptrdiff_t c = 0; c < p->where[2]; c += n) {
         n = LEAST(fitting(p, c), WIDTH);
         const ptrdiff_t begin = p->first[2][c], end = p->behind[2][c + n - 1], width = LEAST(end - begin, WIDTH);
         const int is_wide = end - begin > WIDTH; /* one result, wider than `line` */
-        double wide = 0;
+        SUM wide = 0;
         ptrdiff_t deep = 0;
         memset(line, 0, (size_t)width * sizeof *line);
         if (lines > DEEP) memset(totals, 0, (size_t)width * sizeof *totals);
@@ -75,7 +75,7 @@ static void OF(mean_row)(const tp_boxes *p, const T *x, ptrdiff_t depth, ptrdiff
                 for (ptrdiff_t i = 0; i < width; i++) line[i] = (T)(totals[i] + line[i]);
             OF(sum_row)(p, line, c, n, sums);
         }
-        for (ptrdiff_t j = 0; j < n; j++) o[c + j] = sums[j] / (T)(above * p->divisor[2][c + j]);
+        for (ptrdiff_t j = 0; j < n; j++) o[c + j] = QUOTIENT(sums[j], (T)(above * p->divisor[2][c + j]));
     }
 }
 
@@ -88,7 +88,7 @@ static inline __attribute__((always_inline)) void OF(mean_place)(const tp_boxes 
     const ptrdiff_t places = (p->behind[0][at[0]] - p->first[0][at[0]]) * (p->behind[1][at[1]] - p->first[1][at[1]]) *
                              (p->behind[2][at[2]] - p->first[2][at[2]]);
     T sums[WIDTH];
-    double totals[WIDTH];
+    SUM totals[WIDTH];
     ptrdiff_t deep = 0;
     for (ptrdiff_t j = 0; j < width; j++) sums[j] = 0;
     if (places > DEEP)
@@ -104,7 +104,7 @@ static inline __attribute__((always_inline)) void OF(mean_place)(const tp_boxes 
     }
     if (places > DEEP)
         for (ptrdiff_t j = 0; j < width; j++) sums[j] = (T)(totals[j] + sums[j]);
-    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) o[j * to_step] = sums[j] / by;
+    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) o[j * to_step] = QUOTIENT(sums[j], by);
 }
 
 static void OF(mean_channels)(const tp_boxes *p, const T *x, const ptrdiff_t *at, ptrdiff_t width, T *o) {
@@ -132,11 +132,11 @@ static void OF(mean)(const tp_boxes *p, const void *x_, void *o_) {
         TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
             for (ptrdiff_t k = begin; k < end; k++) {
                 if (plane > RUN) {
-                    o[k] = (T)(OF(sum_run)(x + k * plane, plane) / by);
+                    o[k] = (T)QUOTIENT(OF(sum_run)(x + k * plane, plane), by);
                     continue;
                 }
                 SUMMED(total, x + k * plane, plane, v)
-                o[k] = total / by;
+                o[k] = QUOTIENT(total, by);
             }
         });
         return;
