@@ -1,6 +1,6 @@
 """Sums and statistics of many numbers with heavy tails, as exact as the result's type: beside float64.
 
-Of heavy tails a few numbers are all that counts, so that rounding each of them is seen; of the others there are
+Of heavy tails a few numbers are all that counts, so that rounding each is seen; of the others there are
 so many that adding them up one by one is.
 """
 
