@@ -69,8 +69,6 @@ cdef class Problem:
         cdef Py_ssize_t slab, together
         if not 3 <= dims <= 5 or (number != TP_F32 and number != TP_F64) or not groups:
             return False
-        if groups > 1 and outputs == groups == image[1]:
-            return False  # each channel by itself
         self.wide, self.dtype = number == TP_F64, <np.dtype> descriptors[number]
         self.n, self.o, self.groups, self.axis = image[0], outputs, groups, 5 - dims
         self.w.channels = image[1]
