@@ -52,6 +52,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pooling_adaptive": ([], []),
     "pooling_average": ([], ["pooling_average.c"]),
     "normalization_batch": ([], ["normalization_batch.c"]),
+    "convolution_columns": ([], ["convolution_columns.c"]),
     "convolution_depthwise": ([], ["convolution_depthwise.c"]),
     "convolution_winograd": ([], ["convolution_winograd.c", "convolution_winograd_weight.c"]),
     "pooling_max": ([], ["pooling_max.c"]),

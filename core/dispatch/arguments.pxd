@@ -3,7 +3,7 @@ cimport cython
 from .op cimport Op
 from ..tensor.base cimport TensorBase
 
-cdef frozenset _PLAIN, _NO_FLAGS, _NO_FLOATS
+cdef frozenset _PLAIN, _SIGNED, _NO_FLAGS, _NO_FLOATS
 
 cpdef bint is_scalar(object value)
 

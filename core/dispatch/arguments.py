@@ -5,16 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from ..device.device import Device
-from ..device.dtypes import BOOL, COMPLEX, FLOATING, DType
+from ..device.dtypes import BOOL, COMPLEX, FLOATING, DType, int32, int64
 from ..device.scalars import held, rounded
 from ..errors import type_name
 from ..tensor.base import TensorBase
-from ..tensor.layout import layout
-from ..tensor.shapes import is_truth
+from ..tensor.layout import layout, memory_format
+from ..tensor.shapes import Size, is_truth
 from .interception import Intercepted, intercepted
 from .op import Op
 
-_PLAIN = frozenset({int, float, bool, complex, str, type(None), DType, Device})
+# Of a class that is not here, as of a format of memory, Python makes an error for each thing that it has not.
+_PLAIN = frozenset(
+    {
+        int,
+        float,
+        bool,
+        complex,
+        str,
+        type(None),
+        DType,
+        Device,
+        Size,
+        memory_format,
+        slice,
+        type(...),
+    }
+)
 
 
 class Foreign(TypeError):
@@ -127,6 +143,7 @@ def plain_arguments(
     return args, kwargs
 
 
+_SIGNED = frozenset({int32, int64})  # that hold the factor, with either sign
 _NO_FLOATS = frozenset({complex, str, tuple, list})
 _NO_FLAGS = frozenset({int, float, complex, str, tuple, list})
 
@@ -216,7 +233,9 @@ def factor_of(op: Op, input: Any, other: Any, options: dict[str, Any]) -> float 
     if not isinstance(input, TensorBase) or not isinstance(other, TensorBase):
         return None
     key = input._key
-    if other._key is not key or key.dtype.category != FLOATING or input._shape != other._shape:
+    if other._key is not key or input._shape != other._shape:
+        return None
+    if key.dtype.category != FLOATING and (key.dtype not in _SIGNED or type(alpha) is not int):
         return None
     # Half precision takes it rounded, as torch's does.
     return op.scaled_sign * (rounded(alpha, key.dtype) if key.dtype.is_half else alpha)

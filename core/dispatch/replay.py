@@ -20,7 +20,8 @@ from ..device.device import META, Device, default
 from ..device.dtypes import DType
 from ..device.meta import MetaArray
 from ..tensor.base import TRACKED, TensorBase, new_tensor
-from ..tensor.shapes import contiguous_strides
+from ..tensor.layout import memory_format
+from ..tensor.shapes import Size, contiguous_strides
 from .arguments import has_number
 from .call_cache import CallCache
 from .keys import DispatchKey, dispatch_key
@@ -35,7 +36,7 @@ _TRACE = 4  # as many of them as a trace that failed counts
 _FAILED = 4  # of one program, after which it is dropped
 _SEEN = 3  # recorded calls before one is traced: that takes milliseconds
 _LARGEST = 1 << 14  # elements of a tensor in a recorded call: its node keeps all arguments
-_PLAIN = frozenset({int, bool, str, type(None), DType, Device})
+_PLAIN = frozenset({int, bool, str, type(None), DType, Device, Size, memory_format})
 
 
 class Replay:

@@ -121,6 +121,7 @@ def strides_in_order(shape: Shape, order: Shape) -> Shape:
     return tuple(strides)
 
 
+@_remembered
 def in_format(shape: Shape, strides: Shape, chosen: Any) -> bool:
     """Return whether strides are those of a format, but for dimensions of size 1; of no elements, always."""
     order = _ORDERS.get(chosen)

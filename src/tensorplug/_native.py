@@ -131,8 +131,8 @@ def _statistics(
     if not input.numel():
         rows = zeros(shape, dtype=dtype, device=input.device)
         return rows, rows / 0.0
-    wide = input.to(float32) if input.dtype in (float16, bfloat16) else input
-    mean, rstd = row_statistics(wide, shape, eps)
+    kept = input.dtype is dtype or input.dtype not in (float16, bfloat16)
+    mean, rstd = row_statistics(input if kept else input.to(float32), shape, eps)
     return (mean, rstd) if mean.dtype is dtype else (mean.to(dtype), rstd.to(dtype))
 
 

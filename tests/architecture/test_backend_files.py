@@ -31,7 +31,17 @@ SHARED = {
     ),
     "cpu_cython C": (
         {
-            *("allocator", "arrays", "level", "onednn", "parallel", "sums", "types", "vectors"),
+            *(
+                "allocator",
+                "arrays",
+                "level",
+                "moments",
+                "onednn",
+                "parallel",
+                "sums",
+                "types",
+                "vectors",
+            ),
             *("pointwise", "pointwise_fused", "pointwise_names", "pointwise_fused_names"),
             *("pointwise_chains", "pointwise_links", "pointwise_tiles"),
             *("onednn_network", "onednn_network_parts"),

@@ -103,6 +103,19 @@ def test_a_call_of_lists_and_of_keywords_is_replayed(runs):
     assert len(runs) == 4  # each twice
 
 
+def test_a_call_of_a_size_and_of_a_format_of_memory_is_replayed(runs):
+    y = tp.ones(2, 2)
+    for result in thrice(functional.pad, y, tp.Size([1, 0])):
+        assert result.tolist() == [[0, 1, 1], [0, 1, 1]]
+    assert len(runs) == 2
+    assert functional.pad(y, tp.Size([0, 1])).tolist() == [[1, 1, 0], [1, 1, 0]]
+    images = tp.arange(48.0).reshape(1, 3, 4, 4)
+    for result in thrice(tp.ones_like, images, memory_format=tp.channels_last):
+        assert result.stride() == (48, 1, 12, 3)
+    for result in thrice(tp.ones_like, images, memory_format=tp.contiguous_format):
+        assert result.stride() == (48, 16, 4, 1)
+
+
 def test_a_body_of_many_steps_is_not_traced_whole(runs, monkeypatch):
     called = []
     noted = programs.Tracer._note

@@ -420,3 +420,21 @@ def test_halves_are_rounded_once(name: str, dtype: tp.DType) -> None:
     assert op.call(*operands, **options).tolist() == expected
     values = op.arguments(tuple(operands), options)
     assert op.decompose(values).tolist() == expected
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("op", ["add", "sub"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("alpha", [-3, 0, 2, 100, 60000, 2**31 - 1, -(2**63), 1.5, True])
+def test_factors_of_integers(alpha: Any, dtype: str, op: str, in_place: bool) -> None:
+    """What does not fit is refused, and what does is computed modulo what the dtype holds."""
+    name = f"{op}_" if in_place else op
+    ours, theirs = pair([[1, 2, 100], [5, 0, 127]], dtype)
+    other, others = pair([[7, 1, 3], [100, 2, 11]], dtype)
+    try:
+        expected = getattr(theirs, name)(others, alpha=alpha)
+    except RuntimeError:
+        with pytest.raises(RuntimeError):
+            getattr(ours, name)(other, alpha=alpha)
+        return
+    same(getattr(ours, name)(other, alpha=alpha), expected)

@@ -133,3 +133,27 @@ def test_expanded_tensors_are_not_written(write: str) -> None:
         with pytest.raises(RuntimeError, match="unsupported operation: more than one element"):
             OVERLAPPING[write](lib, memory.expand(6, 3), lib.tensor([50.0, 51.0, 52.0]))
         assert memory.tolist() == [[1.0, 1.0, 1.0]]
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("requires_grad", ["neither", "input", "value", "both"])
+@pytest.mark.parametrize("dim", [0, -1])
+def test_fills_with_numbers_that_are_tensors(dim, requires_grad, in_place):
+    """Each position counts once in the gradient of the number, however often it is named."""
+    found = []
+    for L in (tp, torch):
+        x = L.arange(12.0).reshape(3, 4).requires_grad_(requires_grad in ("input", "both"))
+        value = L.tensor(7.0, requires_grad=requires_grad in ("value", "both"))
+        filled = x.clone()
+        index = L.tensor([1, 0, 1])
+        filled = (
+            filled.index_fill_(dim, index, value)
+            if in_place
+            else filled.index_fill(dim, index, value)
+        )
+        gradients = []
+        if filled.requires_grad:
+            (filled * L.arange(12.0).reshape(3, 4)).sum().backward()
+            gradients = [None if t.grad is None else t.grad.tolist() for t in (x, value)]
+        found.append((filled.tolist(), gradients))
+    assert found[0] == found[1]

@@ -8,6 +8,7 @@ import pytest
 pointwise = pytest.importorskip("tensorplug_cpu_cython.pointwise", reason="cpu_cython is not built")
 from scipy import special  # noqa: E402
 
+from tensorplug_cpu_cython import cpu_features  # noqa: E402
 from tensorplug_cpu_cython.pointwise_fused import Fused  # noqa: E402
 
 LONG = pytest.mark.skipif(
@@ -84,6 +85,24 @@ def test_error_functions(name):
     expected = np.array([exact(value) for value in x])
     check(pointwise.Unary(name).call(x), expected, 7)
     check(pointwise.Unary(name).call(x[::-3]), expected[::-3], 7)
+
+
+def test_erfc_is_rounded_once_where_products_are_fused():
+    mpmath = pytest.importorskip("mpmath")
+    generator = np.random.default_rng(0)
+    parts = [
+        generator.uniform(low, high, 700) for low, high in ((-6, 0), (0, 1), (1, 8), (8, 26.5))
+    ]
+    x = np.concatenate([*parts, [0.0, 0.5, 0.625, -0.625, np.nextafter(0.625, 1), 4.0, 26.5]])
+    with mpmath.workprec(120):
+        exact = [mpmath.erfc(mpmath.mpf(float(value))) for value in x]
+        found = pointwise.Unary("erfc").call(x)
+        units = np.spacing(np.array([float(value) for value in exact]))
+        off = [
+            abs(float((mpmath.mpf(float(y)) - e) / float(u)))
+            for y, e, u in zip(found, exact, units, strict=True)
+        ]
+    assert max(off) < (0.9 if cpu_features.level() in ("v3", "v4") else 4)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

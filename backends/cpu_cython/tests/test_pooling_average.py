@@ -127,3 +127,23 @@ def test_derivatives(function):
     x = tp.randn(2, 2, 5, 6, dtype=tp.float64).requires_grad_()
     assert tp.autograd.gradcheck(function, (x,))
     assert tp.autograd.gradgradcheck(lambda x: function(x) ** 2, (x,))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("shape", "kernel", "stride", "padding", "ceil_mode"), CASES)
+def test_integers_are_cut(shape, kernel, stride, padding, ceil_mode, order):
+    x = ORDERS[order](np.random.default_rng(0).integers(-(2**40), 2**40, shape))
+    for include, divisor in ((False, None), (True, None), (True, 3), (True, -1), (True, -7)):
+        options = (kernel, stride, padding, ceil_mode, include, divisor)
+        ones = pooling_average.avg_pool(
+            np.ones(shape), kernel, stride, padding, ceil_mode, include, 1
+        )
+        sums = pooling_average.avg_pool(
+            x.astype(float), kernel, stride, padding, ceil_mode, True, 1
+        )
+        by = divisor or (
+            ones if not include else 1 / pooling_average.avg_pool(np.ones(shape), *options) * ones
+        )
+        found = pooling_average.avg_pool(x, *options)
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, np.trunc(sums / np.round(by)).astype(np.int64))

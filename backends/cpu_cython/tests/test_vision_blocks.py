@@ -9,7 +9,9 @@ from numpy.testing import assert_allclose
 cpu_features = pytest.importorskip(
     "tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built"
 )
+import tensorplug as tp  # noqa: E402
 from tensorplug_cpu_cython import vision  # noqa: E402
+from tensorplug_cpu_cython._dtypes import ELEMENTS  # noqa: E402
 
 # Batch, channels, image and positions. A block has 64 positions.
 SHAPES = [
@@ -78,3 +80,17 @@ def test_nan_of_one_sample_stays_there():
     found = vision.grid_sample(image, places, "bilinear", "zeros", False)
     assert np.isnan(found[::2]).all()
     assert (found[1::2] == 1).all()
+
+
+@pytest.mark.parametrize("dtype", ELEMENTS, ids=str)
+@pytest.mark.parametrize(
+    "options", [(2, 1, 0, 1), (3, 2, 2, 2), ((1, 2), (2, 1), (0, 1), (1, 3))], ids=str
+)
+def test_windows_of_every_dtype(dtype, options):
+    x = tp.randint(0, 9, (2, 3, 6, 7)).to(dtype)
+    found = tp.nn.functional.unfold(x, *options)
+    with tp.prefer("cpu_numpy"):
+        expected = tp.nn.functional.unfold(x, *options)
+    assert found.dtype == dtype
+    assert found.stride() == expected.stride()
+    assert found.tolist() == expected.tolist()

@@ -9,6 +9,7 @@ from ...device.scalars import fitting
 from ...dispatch import op_registry
 from ...dispatch.op_registry import Delegated, composite, in_place
 from ...dispatch.out_dtypes import check_out, exact_out
+from ...dispatch.state import dispatch_state
 from ...dispatch.writes import inplace
 from ...tensor.base import TensorBase
 from ...tensor.shapes import normalize_dim
@@ -261,6 +262,14 @@ def _filled(input: Any, dim: int, index: Any, value: Any) -> tuple[list[Any], An
     return indices, number_tensor(value, input)
 
 
+def _may_be_asked(value: Any) -> bool:
+    """Return whether a number may be asked for its gradient or tangent."""
+    if not isinstance(value, TensorBase):
+        return False
+    known: Any = value
+    return bool(known._state or dispatch_state.layers_active or known._tangents is not None)
+
+
 def _hit(input: Any, dim: int, vector: Any) -> Any:
     """Return a mask of the slices: in a gradient, each counts once, however often it is named."""
     shape = input._shape or (1,)
@@ -282,7 +291,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -
     tensor([1., 0., 1.])
     """
     indices, filling = _filled(input, dim, index, value)
-    if isinstance(value, TensorBase):
+    if _may_be_asked(value):
         return _WHERE.call(_hit(input, len(indices) - 1, indices[-1]), filling, input)
     written = index_put(_sliceable(input), indices, filling)
     return written if input._shape else reshape(written, ())
@@ -290,7 +299,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -
 
 @in_place(index_fill)
 def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
-    if isinstance(value, TensorBase):
+    if _may_be_asked(value):
         return NotImplemented
     inplace(_INDEX_PUT, "index_put_", _sliceable(input), _filled(input, dim, index, value), {})
     return input

@@ -1,4 +1,4 @@
-"""Average pooling of floating-point arrays (N, C, *spatial), in rows or channels last, forward and backward."""
+"""Average pooling of (N, C, *spatial), in rows or channels last: of floating-point arrays also backward, of int64."""
 
 cimport numpy as np
 from libc.stdint cimport int64_t
@@ -23,8 +23,8 @@ cdef extern from "c/pooling_average.h":
         const int64_t *divisor[3]
         int channels_last, threads
     ctypedef struct tp_average_kernels:
-        void (*mean[2])(const tp_boxes *, const void *, void *) noexcept nogil
-        void (*gradient[2])(const tp_boxes *, const void *, void *) noexcept nogil
+        void (*mean[3])(const tp_boxes *, const void *, void *) noexcept nogil
+        void (*gradient[3])(const tp_boxes *, const void *, void *) noexcept nogil
 
 cdef extern from *:
     """
@@ -56,6 +56,12 @@ cdef class Boxes:
         self.where[dim] = where
         self.numbers[dim] = numbers
         return <int64_t *> np.PyArray_DATA(numbers)
+
+
+cdef int kernel_of(np.ndarray array) noexcept:
+    """Return at which place of the tables the kernel of an array's type is."""
+    cdef int number = type_of(array)
+    return 0 if number == TP_F32 else 2 if number == TP_I64 else 1
 
 
 cdef bint is_half(np.ndarray array) noexcept:
@@ -133,7 +139,7 @@ cdef np.ndarray mean(np.ndarray x, int layout, Boxes boxes):
     cdef tp_boxes p
     cdef np.ndarray result
     cdef int d
-    cdef bint wide = type_of(x) != TP_F32
+    cdef int kernel = kernel_of(x)
     shape[0], shape[1] = np.PyArray_DIM(x, 0), np.PyArray_DIM(x, 1)
     for d in range(boxes.count):
         shape[d + 2] = boxes.where[d]
@@ -141,19 +147,19 @@ cdef np.ndarray mean(np.ndarray x, int layout, Boxes boxes):
     if np.PyArray_SIZE(result):
         fill(&p, boxes, np.PyArray_DIMS(x), layout, np.PyArray_SIZE(x))
         with nogil:
-            kernels.mean[wide](&p, np.PyArray_DATA(x), np.PyArray_DATA(result))
+            kernels.mean[kernel](&p, np.PyArray_DATA(x), np.PyArray_DATA(result))
     return result
 
 
 cdef np.ndarray spread(np.ndarray g, int layout, const np.npy_intp *shape, Boxes boxes):
     cdef tp_boxes p
     cdef np.ndarray result = laid_out(g.dtype, boxes.count + 2, shape, layout)
-    cdef bint wide = type_of(g) != TP_F32
+    cdef int kernel = kernel_of(g)
     memset(np.PyArray_DATA(result), 0, np.PyArray_NBYTES(result))
     if np.PyArray_SIZE(g) and np.PyArray_SIZE(result):
         fill(&p, boxes, shape, layout, np.PyArray_SIZE(result))
         with nogil:
-            kernels.gradient[wide](&p, np.PyArray_DATA(g), np.PyArray_DATA(result))
+            kernels.gradient[kernel](&p, np.PyArray_DATA(g), np.PyArray_DATA(result))
     return result
 
 

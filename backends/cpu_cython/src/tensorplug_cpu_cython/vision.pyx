@@ -1,9 +1,8 @@
 """Samples of images at positions of a grid, and their blocks as columns."""
 
 cimport numpy as np
-from cython cimport floating
 from libc.limits cimport INT_MAX
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from . import pointwise
 
@@ -112,41 +111,59 @@ def grid_sampler_backward(g, input, grid, mode, padding_mode, bint align_corners
 # --- blocks of images ---------------------------------------------------------------------------------------------
 
 
+# Elements that are copied alone may be of any type of these sizes.
+ctypedef fused element:
+    float
+    double
+    np.npy_uint8
+    np.npy_uint16
+
+
 cdef void move_blocks(
-    floating *image, floating *columns, const Py_ssize_t *size, const Py_ssize_t *kernel, const Py_ssize_t *dilation,
+    element *image, element *columns, const Py_ssize_t *size, const Py_ssize_t *kernel, const Py_ssize_t *dilation,
     const Py_ssize_t *padding, const Py_ssize_t *stride, const Py_ssize_t *count, bint back,
 ) noexcept nogil:
     """Copy each element of a kernel at all positions to a row; or `back`, add the rows to the image."""
-    cdef Py_ssize_t a, b, c, i, j, k, y, x, at
-    cdef floating *row
+    cdef Py_ssize_t a, b, c, i, j, k, y, x, at, low, high, step = stride[2]
+    cdef element *row
     for a in range(kernel[0]):
         for b in range(kernel[1]):
             for c in range(kernel[2]):
+                # Of a row the positions from `low` to `high` see the image.
+                at = c * dilation[2] - padding[2]
+                low = 0 if at >= 0 else min((step - 1 - at) // step, count[2])
+                high = 0 if at >= size[2] else min((size[2] - 1 - at) // step + 1, count[2])
+                high = max(low, high)
                 for i in range(count[0]):
                     y = i * stride[0] + a * dilation[0] - padding[0]
                     for j in range(count[1]):
                         x = j * stride[1] + b * dilation[1] - padding[1]
                         if not (0 <= y < size[0] and 0 <= x < size[1]):
                             if not back:
-                                for k in range(count[2]):
-                                    columns[k] = 0
+                                memset(columns, 0, count[2] * sizeof(element))
+                            columns += count[2]
+                            continue
+                        row = image + (y * size[1] + x) * size[2] + at
+                        if back:
+                            for k in range(low, high):
+                                row[k * step] += columns[k]
                         else:
-                            row = image + (y * size[1] + x) * size[2]
-                            at = c * dilation[2] - padding[2]
-                            for k in range(count[2]):
-                                if back:
-                                    if 0 <= at < size[2]:
-                                        row[at] += columns[k]
-                                else:
-                                    columns[k] = row[at] if 0 <= at < size[2] else 0
-                                at += stride[2]
+                            for k in range(low):
+                                columns[k] = 0
+                            if step == 1:
+                                memcpy(columns + low, row + low, (high - low) * sizeof(element))
+                            else:
+                                for k in range(low, high):
+                                    columns[k] = row[k * step]
+                            for k in range(high, count[2]):
+                                columns[k] = 0
                         columns += count[2]
 
 
 cdef np.ndarray moved(
     np.ndarray source, tuple output_size, tuple kernel_size, tuple dilation, tuple padding, tuple stride, bint back
 ):
-    cdef int dims = <int> len(kernel_size), number = type_of(source), d, lead = 3 - dims
+    cdef int dims = <int> len(kernel_size), width = <int> np.PyArray_ITEMSIZE(source), d, lead = 3 - dims
     cdef Py_ssize_t geometry[6][3]  # size, kernel, dilation, padding, stride, count
     cdef np.npy_intp shape[5]
     cdef Py_ssize_t n = np.PyArray_DIM(source, 0), c, block = 1, plane = 1, positions = 1, image
@@ -168,23 +185,33 @@ cdef np.ndarray moved(
     shape[0] = n
     if back:
         c = shape[1] = np.PyArray_DIM(source, 1) // block
-        result = zeros_of(descriptors[number], dims + 2, shape)
+        result = zeros_of(<np.dtype> np.PyArray_DESCR(source), dims + 2, shape)
     else:
         c = np.PyArray_DIM(source, 1)
         shape[1], shape[2] = c * block, positions
-        result = new_array(descriptors[number], 3, shape, NULL)
+        result = new_array(<np.dtype> np.PyArray_DESCR(source), 3, shape, NULL)
     cdef char *images = <char *> np.PyArray_DATA(result if back else source)
     cdef char *columns = <char *> np.PyArray_DATA(source if back else result)
     with nogil:
         for image in range(n * c):
-            if number == TP_F64:
+            if width == 8:
                 move_blocks(
                     <double *> images + image * plane, <double *> columns + image * block * positions, geometry[0],
                     geometry[1], geometry[2], geometry[3], geometry[4], geometry[5], back,
                 )
-            else:
+            elif width == 4:
                 move_blocks(
                     <float *> images + image * plane, <float *> columns + image * block * positions, geometry[0],
+                    geometry[1], geometry[2], geometry[3], geometry[4], geometry[5], back,
+                )
+            elif width == 2:
+                move_blocks(
+                    <np.npy_uint16 *> images + image * plane, <np.npy_uint16 *> columns + image * block * positions, geometry[0],
+                    geometry[1], geometry[2], geometry[3], geometry[4], geometry[5], back,
+                )
+            else:
+                move_blocks(
+                    <np.npy_uint8 *> images + image * plane, <np.npy_uint8 *> columns + image * block * positions, geometry[0],
                     geometry[1], geometry[2], geometry[3], geometry[4], geometry[5], back,
                 )
     return result

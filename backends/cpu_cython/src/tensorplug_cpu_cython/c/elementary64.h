@@ -1,5 +1,6 @@
 /* The functions of elementary.h for double, and erf and erfc. At most 2 units in the last place off; 3 are hypot's,
-   tan's and the arc functions', 4 atanh's, erfc's and erfcx's; powers are exact to 1. */
+   tan's and the arc functions', 4 atanh's and erfcx's, and erfc's without fused products; powers are exact to 1, and erfc
+   with them. */
 #ifndef TENSORPLUG_ELEMENTARY64_H
 #define TENSORPLUG_ELEMENTARY64_H
 
@@ -220,8 +221,8 @@ INLINE double m_hypot_F64(double x, double y) {
 
 /* --- the error function ---------------------------------------------------------------------------------- */
 
-/* erf(x) for |x| <= 1 */
-INLINE double near_erf_F64(double x) {
+/* erf(x) - x for |x| <= 1 */
+INLINE double near_erf_rest_F64(double x) {
     double z = x * x;
     double q = -0x1.abae353b8c9f5p-31;
     q = q * z + 0x1.d71b21cf3dcd1p-27;
@@ -234,35 +235,42 @@ INLINE double near_erf_F64(double x) {
     q = q * z + -0x1.b82ce311fab6fp-6;
     q = q * z + 0x1.ce2f21a040d21p-4;
     q = q * z + -0x1.812746b0379bdp-2;
-    return x + x * (z * q + 0x1.06eba8214db68p-3); /* 2 / sqrt(pi) - 1 */
+    return x * (z * q + 0x1.06eba8214db68p-3); /* 2 / sqrt(pi) - 1 */
 }
+INLINE double near_erf_F64(double x) { return x + near_erf_rest_F64(x); }
 
-/* erfcx(c) for c from 1/2 to 28, by a polynomial for (2 c + 1) erfcx(c), which hardly varies. */
+/* ((2 c + 1) erfcx(c) - FAR_ERFC) / t of t = (c - 4) / (c + 4), for c from 1/2 to 28: that product hardly varies. */
+#define FAR_ERFC 0x1.3ba5916e9fd7fp+0
+#define FAR_ERFC_REST -0x1.94807b5ea2483p-55
+INLINE double far_erfc_slope_F64(double t) {
+    double q = -0x1.67fa3128dee34p-27;
+    q = q * t + -0x1.a403ddb107533p-27;
+    q = q * t + 0x1.c5e4aa4a32304p-24;
+    q = q * t + 0x1.1fde3f8d8313bp-24;
+    q = q * t + -0x1.b99bb9bcb0974p-21;
+    q = q * t + 0x1.41a5d9b6c3abbp-22;
+    q = q * t + 0x1.7f19bc91ad5ccp-18;
+    q = q * t + -0x1.78a3b73fcffbfp-17;
+    q = q * t + -0x1.9958d66770982p-16;
+    q = q * t + 0x1.3be0d61957f14p-13;
+    q = q * t + -0x1.a1df222b3ca59p-13;
+    q = q * t + -0x1.8d4aa17050e08p-11;
+    q = q * t + 0x1.49c6727ace9e5p-8;
+    q = q * t + -0x1.0962387dac933p-6;
+    q = q * t + 0x1.3079edf6b9159p-5;
+    q = q * t + -0x1.0fb06dfe6b25cp-4;
+    q = q * t + 0x1.7fee004e106bdp-4;
+    q = q * t + -0x1.9ddb23c3e7cf5p-4;
+    q = q * t + 0x1.16ecefcfa547fp-4;
+    q = q * t + 0x1.f7f5df66fd575p-7;
+    q = q * t + -0x1.1df1ad154a28fp-3;
+    return q;
+}
+/* erfcx(c) for c from 1/2 to 28. */
 INLINE double far_erfcx_F64(double c) {
     double inverse = 1.0 / ((c + 4.0) * (2.0 * c + 1.0));
-    double t = (c - 4.0) * (2.0 * c + 1.0) * inverse; /* (c - 4) / (c + 4) */
-    double q = -0x1.588328786d41p-27;
-    q = q * t + -0x1.a0a8e18723255p-27;
-    q = q * t + 0x1.c002e74fecde7p-24;
-    q = q * t + 0x1.1ebaccf4d0d65p-24;
-    q = q * t + -0x1.b8a5f9ee938c8p-21;
-    q = q * t + 0x1.41f97d59704b8p-22;
-    q = q * t + 0x1.7f0342e2c16a6p-18;
-    q = q * t + -0x1.78a55e030792bp-17;
-    q = q * t + -0x1.9956505abb338p-16;
-    q = q * t + 0x1.3be0e01e04c12p-13;
-    q = q * t + -0x1.a1df39196c5e2p-13;
-    q = q * t + -0x1.8d4aa2058100cp-11;
-    q = q * t + 0x1.49c6729b7e675p-8;
-    q = q * t + -0x1.0962387d0545bp-6;
-    q = q * t + 0x1.3079edf648ec7p-5;
-    q = q * t + -0x1.0fb06dfe6e789p-4;
-    q = q * t + 0x1.7fee004e13baep-4;
-    q = q * t + -0x1.9ddb23c3e7ad9p-4;
-    q = q * t + 0x1.16ecefcfa531p-4;
-    q = q * t + 0x1.f7f5df66fd534p-7;
-    q = q * t + -0x1.1df1ad154a28ep-3;
-    q = q * t + 0x1.3ba5916e9fd7fp+0;
+    double t = (c - 4.0) * (2.0 * c + 1.0) * inverse;
+    double q = FAR_ERFC + (t * far_erfc_slope_F64(t) + FAR_ERFC_REST);
     double divisor = 2.0 * c + 1.0, over = (c + 4.0) * inverse;
     over += over * ((1.0 - divisor * over) - (2.0 * c - (divisor - 1.0)) * over); /* what the quotient lacks */
     return q * over;
@@ -277,6 +285,34 @@ INLINE double far_erfc_F64(double a) {
     double shifted, r = exp_remainder_F64(-(high.f * high.f), &shifted) - low;
     return times_power_of_two_F64(q + q * reduced_expm1_F64(r), whole_F64(shifted));
 }
+/* The same, rounded once, and a third of that for the rest: each factor is a sum of two, of which the first have exact
+   products. */
+#ifdef __FP_FAST_FMA
+INLINE double exact_far_erfc_F64(double a) {
+    double c = a > 28.0 ? 28.0 : a;
+    double above = c + 4.0, below = c - 4.0, divisor = 2.0 * c + 1.0;
+    double above_rest = c > 4.0 ? (c - above) + 4.0 : (4.0 - above) + c, below_rest = c > 4.0 ? (c - below) - 4.0 : c - (below + 4.0);
+    double divisor_rest = (2.0 * c - divisor) + 1.0; /* c >= 1/2 */
+    double inverse = 1.0 / (above * divisor), over_above = divisor * inverse, over = above * inverse;
+    double t = below * over_above;
+    t += (fma(-t, above, below) + (below_rest - t * above_rest)) * over_above;
+    double over_rest = (fma(-over, divisor, 1.0) - divisor_rest * over) * over;
+    double part_rest, part = split_product_F64(t, far_erfc_slope_F64(t), &part_rest);
+    double q = FAR_ERFC + part, q_rest = ((FAR_ERFC - q) + part) + (part_rest + FAR_ERFC_REST);
+    double p_rest, p = split_product_F64(q, over, &p_rest);
+    p_rest += q * over_rest + q_rest * over;
+
+    double square_rest, square = split_product_F64(c, c, &square_rest);
+    double shifted = square * -0x1.71547652b82fep0 + WHOLE, n = shifted - WHOLE;
+    double first = -square - n * 0x1.62e42fee00000p-1, second = n * 0x1.a39ef35793c76p-33 + square_rest;
+    double r = first - second, r_rest = (first - r) - second;
+    double power = 1.0 + r, power_rest = ((1.0 - power) + r) + (expm1_rest_F64(r) + r_rest * power);
+    double y_rest, y = split_product_F64(p, power, &y_rest);
+    return times_power_of_two_F64(y + (y_rest + (p * power_rest + p_rest * power)), whole_F64(shifted));
+}
+#else
+#define exact_far_erfc_F64 far_erfc_F64
+#endif
 
 INLINE double m_erf_F64(double x) {
     double a = fabs(x);
@@ -284,12 +320,15 @@ INLINE double m_erf_F64(double x) {
     y = a < 1.0 ? near_erf_F64(x) : y;
     return x != x ? x : y;
 }
-INLINE double m_erfc_F64(double x) {
-    double a = fabs(x), far = far_erfc_F64(a);
+INLINE double erfc_by_F64(double x, double far) {
+    double a = fabs(x), near = 1.0 - x;
     far = x < 0.0 ? 2.0 - far : far;
-    far = a < 0.5 ? 1.0 - near_erf_F64(x) : far;
+    far = a < 0.625 ? near - (near_erf_rest_F64(x) - ((1.0 - near) - x)) : far;
     return x != x ? x : far;
 }
+INLINE double m_erfc_F64(double x) { return erfc_by_F64(x, exact_far_erfc_F64(fabs(x))); }
+/* Where x itself is rounded, which counts for x^2 times as much. */
+INLINE double quick_erfc_F64(double x) { return erfc_by_F64(x, far_erfc_F64(fabs(x))); }
 /* exp(x^2) erfc(x). */
 INLINE double m_erfcx_F64(double x) {
     double a = fabs(x), inverse = 1.0 / a, z = 0.5 * inverse * inverse;
@@ -316,7 +355,7 @@ INLINE double m_erfcx_F64(double x) {
 INLINE double m_log_ndtr_F64(double x) {
     double scaled = x * 0x1.6a09e667f3bcdp-1;
     double lower = m_log_F64(0.5 * m_erfcx_F64(-scaled)) - 0.5 * x * x;
-    double upper = m_log1p_F64(-0.5 * m_erfc_F64(scaled));
+    double upper = m_log1p_F64(-0.5 * quick_erfc_F64(scaled));
     return x < -1.0 ? lower : upper;
 }
 

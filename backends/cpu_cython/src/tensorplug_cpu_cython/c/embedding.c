@@ -7,38 +7,61 @@
 /* NaN is the largest. */
 #define IS_MORE(a, b) ((a) > (b) || ((a) != (a) && (b) == (b)))
 
+enum { BLOCK = 32, RUN = 16 };
+
 #define EMBEDDING(S, T)                                                                                \
     /* How many rows of a bag count, in a mean at least one. */                                        \
-    static T share_##S(const tp_bags *s, ptrdiff_t b) {                                                \
+    static double share_##S(const tp_bags *s, ptrdiff_t b) {                                           \
         ptrdiff_t count = 0;                                                                           \
         if (s->mode != TP_BAG_MEAN) return 1;                                                          \
         for (ptrdiff_t i = s->starts[b]; i < s->starts[b + 1]; i++) count += s->indices[i] != s->padding; \
-        return 1 / (T)(count ? count : 1);                                                             \
+        return 1 / (double)(count ? count : 1);                                                        \
+    }                                                                                                  \
+    /* `width` sums of a bag: of RUN rows in registers, of more in double. */                         \
+    static inline __attribute__((always_inline)) void sum_block_##S(const tp_bags *s, ptrdiff_t b, ptrdiff_t at, \
+                                                                    ptrdiff_t width, double share, T *o) { \
+        double sums[BLOCK] = {0};                                                                      \
+        for (ptrdiff_t i = s->starts[b]; i < s->starts[b + 1];) {                                      \
+            const ptrdiff_t behind = s->starts[b + 1] - i < RUN ? s->starts[b + 1] : i + RUN;          \
+            T some[BLOCK] = {0};                                                                       \
+            for (; i < behind; i++) {                                                                  \
+                const T *row = (const T *)s->table + s->indices[i] * s->features + at;                 \
+                const T factor = s->factors ? ((const T *)s->factors)[i] : 1;                          \
+                if (s->indices[i] == s->padding) continue;                                             \
+                for (ptrdiff_t f = 0; f < width; f++) some[f] += factor * row[f];                      \
+            }                                                                                          \
+            for (ptrdiff_t f = 0; f < width; f++) sums[f] += some[f];                                  \
+        }                                                                                              \
+        for (ptrdiff_t f = 0; f < width; f++) o[at + f] = (T)(sums[f] * share);                        \
+    }                                                                                                  \
+    static void sum_##S(const tp_bags *s, ptrdiff_t b, T *o) {                                         \
+        const ptrdiff_t n = s->features;                                                               \
+        const double share = share_##S(s, b);                                                          \
+        ptrdiff_t at = 0;                                                                              \
+        for (; at + BLOCK <= n; at += BLOCK) sum_block_##S(s, b, at, BLOCK, share, o);                 \
+        if (at < n) sum_block_##S(s, b, at, n - at, share, o);                                         \
+    }                                                                                                  \
+    static void largest_##S(const tp_bags *s, ptrdiff_t b, T *o) {                                     \
+        const ptrdiff_t n = s->features;                                                               \
+        int begun = 0;                                                                                 \
+        for (ptrdiff_t f = 0; f < n; f++) o[f] = 0;                                                    \
+        for (ptrdiff_t i = s->starts[b]; i < s->starts[b + 1]; i++) {                                  \
+            const T *row = (const T *)s->table + s->indices[i] * n;                                    \
+            if (s->indices[i] == s->padding) continue;                                                 \
+            if (begun) {                                                                               \
+                INDEPENDENT for (ptrdiff_t f = 0; f < n; f++) o[f] = IS_MORE(row[f], o[f]) ? row[f] : o[f]; \
+            } else {                                                                                   \
+                for (ptrdiff_t f = 0; f < n; f++) o[f] = row[f];                                       \
+            }                                                                                          \
+            begun = 1;                                                                                 \
+        }                                                                                              \
     }                                                                                                  \
     static void forward_##S(const tp_bags *s, void *o_) {                                              \
-        const ptrdiff_t n = s->features;                                                               \
         TP_PARALLEL(s->bags, s->threads, begin, end, {                                                 \
             for (ptrdiff_t b = begin; b < end; b++) {                                                  \
-                T *o = (T *)o_ + b * n;                                                                \
-                int begun = 0;                                                                         \
-                for (ptrdiff_t f = 0; f < n; f++) o[f] = 0;                                            \
-                for (ptrdiff_t i = s->starts[b]; i < s->starts[b + 1]; i++) {                          \
-                    const T *row = (const T *)s->table + s->indices[i] * n;                            \
-                    const T factor = s->factors ? ((const T *)s->factors)[i] : 1;                      \
-                    if (s->indices[i] == s->padding) continue;                                         \
-                    if (s->mode != TP_BAG_MAX) {                                                       \
-                        INDEPENDENT for (ptrdiff_t f = 0; f < n; f++) o[f] += factor * row[f];         \
-                    } else if (begun) {                                                                \
-                        INDEPENDENT for (ptrdiff_t f = 0; f < n; f++) o[f] = IS_MORE(row[f], o[f]) ? row[f] : o[f]; \
-                    } else {                                                                           \
-                        for (ptrdiff_t f = 0; f < n; f++) o[f] = row[f];                               \
-                    }                                                                                  \
-                    begun = 1;                                                                         \
-                }                                                                                      \
-                if (s->mode == TP_BAG_MEAN) {                                                          \
-                    const T share = share_##S(s, b);                                                   \
-                    for (ptrdiff_t f = 0; f < n; f++) o[f] *= share;                                   \
-                }                                                                                      \
+                T *o = (T *)o_ + b * s->features;                                                      \
+                if (s->mode == TP_BAG_MAX) largest_##S(s, b, o);                                       \
+                else sum_##S(s, b, o);                                                                 \
             }                                                                                          \
         });                                                                                            \
     }                                                                                                  \
@@ -59,7 +82,7 @@
         const ptrdiff_t n = s->features;                                                               \
         for (ptrdiff_t b = 0; b < s->bags; b++) {                                                      \
             const T *g = (const T *)g_ + b * n;                                                        \
-            const T share = share_##S(s, b);                                                           \
+            const double share = share_##S(s, b);                                                          \
             if (s->mode == TP_BAG_MAX) {                                                               \
                 largest_back_##S(s, b, g, g_table);                                                    \
                 continue;                                                                              \

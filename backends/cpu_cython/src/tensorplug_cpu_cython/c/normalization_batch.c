@@ -3,23 +3,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "moments.h"
 #include "parallel.h"
 #include "types.h"
 
-/* Statistics go through the memory once, in pieces that stay in the cache: the mean of a piece first, then
-   the squares around that mean, and the pieces are put together in double (Chan, Golub and LeVeque 1979).
+/* Statistics go through the memory once, in pieces that stay in the cache and whose moments are put together in double.
    What adds up in a piece does so in many lanes, and is short enough to be exact. */
 enum { LANES = 32, PIECE = 4096, MOST_ROWS = 256, LEAST_ROWS = 8, RUN = 512, SHORT_PLANE = 512 };
-
-/* Of how many values, their mean, and the sum of the squares around it. */
-typedef struct { double count, mean, squares; } moments;
-
-static inline void merge(moments *to, double count, double mean, double squares) {
-    const double delta = mean - to->mean, total = to->count + count;
-    to->mean += delta * (count / total);
-    to->squares += squares + delta * delta * (to->count * count / total);
-    to->count = total;
-}
 
 /* How many rows of channels make a piece. */
 static ptrdiff_t rows_of_a_piece(ptrdiff_t channels) {
@@ -48,6 +38,7 @@ static ptrdiff_t rows_of_a_piece(ptrdiff_t channels) {
 #define T float
 #define E float
 #define OF(name) name##_F32
+#define OF_RUN(name) name##_F32
 #include "normalization_batch_body.h"
 #undef T
 #undef E
@@ -55,6 +46,8 @@ static ptrdiff_t rows_of_a_piece(ptrdiff_t channels) {
 #define T double
 #define E double
 #define OF(name) name##_F64
+#undef OF_RUN
+#define OF_RUN(name) name##_F64
 #include "normalization_batch_body.h"
 #undef HELD
 #undef VIEW
@@ -72,6 +65,8 @@ static ptrdiff_t rows_of_a_piece(ptrdiff_t channels) {
 #define FILL(to, x, count) widen_BF16(to, x, count)
 #define PUT(to, held, count) narrow_run_BF16(to, held, count)
 #define OF(name) name##_BF16
+#undef OF_RUN
+#define OF_RUN(name) name##_F32
 #include "normalization_batch_body.h"
 #undef VIEW
 #undef FILL

@@ -15,20 +15,6 @@ ALWAYS double OF(total)(const T *lanes) {
     return (a + b) + (c + d);
 }
 
-static void OF(run_variances)(const T *p, ptrdiff_t count, moments *m) {
-    const ptrdiff_t whole = count / LANES * LANES;
-    T lanes[LANES] = {0};
-    for (ptrdiff_t i = 0; i < whole; i += LANES)
-        for (int l = 0; l < LANES; l++) lanes[l] += p[i + l];
-    for (ptrdiff_t i = whole; i < count; i++) lanes[i - whole] += p[i];
-    const T middle = (T)(OF(total)(lanes) / (double)count);
-    T squares[LANES] = {0};
-    for (ptrdiff_t i = 0; i < whole; i += LANES)
-        for (int l = 0; l < LANES; l++) squares[l] += (p[i + l] - middle) * (p[i + l] - middle);
-    for (ptrdiff_t i = whole; i < count; i++) squares[i - whole] += (p[i] - middle) * (p[i] - middle);
-    merge(m, (double)count, middle, OF(total)(squares));
-}
-
 /* Add the sums of p and of p * (q - middle) to the two. */
 static void OF(run_sums)(const T *p, const T *q, T middle, ptrdiff_t count, double *sum, double *product) {
     const ptrdiff_t whole = count / LANES * LANES;
@@ -60,7 +46,7 @@ static void OF(channel_variances)(const tp_images *s, const E *x, ptrdiff_t c, m
         T held[PIECE];
         for (ptrdiff_t n = 0, count; n < s->samples; n += count) {
             count = OF(gathered)(s, x, c, n, held);
-            OF(run_variances)(held, count * positions, m);
+            *m = joined(*m, OF_RUN(moments)(held, count * positions));
         }
         return;
     }
@@ -69,7 +55,7 @@ static void OF(channel_variances)(const tp_images *s, const E *x, ptrdiff_t c, m
         for (ptrdiff_t from = 0; from < positions; from += PIECE) {
             const ptrdiff_t count = positions - from < PIECE ? positions - from : PIECE;
             const E *plane = x + (n * s->channels + c) * positions;
-            OF(run_variances)(VIEW(held, plane + from, count), count, m);
+            *m = joined(*m, OF_RUN(moments)(VIEW(held, plane + from, count), count));
         }
 }
 
@@ -96,26 +82,6 @@ static void OF(channel_sums)(const tp_images *s, const E *g, const E *x, T middl
 
 /* --- channels last: rows of channels --------------------------------------------------------------------- */
 
-ALWAYS void OF(block_variances)(const T *x, ptrdiff_t rows, ptrdiff_t channels, int width, moments *m) {
-    /* Sums of what is left beside the first row are small, wherever the numbers lie; those beside the mean put it right
-       (Chan, Golub and LeVeque, "Algorithms for computing the sample variance", 1983). */
-    T first[64], sums[64] = {0}, middle[64], rest[64] = {0}, squares[64] = {0};
-    for (int j = 0; j < width; j++) first[j] = x[j];
-    for (ptrdiff_t r = 1; r < rows; r++)
-        for (int j = 0; j < width; j++) sums[j] += x[r * channels + j] - first[j];
-    for (int j = 0; j < width; j++) middle[j] = first[j] + sums[j] / (T)rows;
-    for (ptrdiff_t r = 0; r < rows; r++)
-        for (int j = 0; j < width; j++) {
-            const T d = x[r * channels + j] - middle[j];
-            rest[j] += d;
-            squares[j] += d * d;
-        }
-    for (int j = 0; j < width; j++) {
-        const double off = (double)rest[j] / (double)rows;
-        merge(&m[j], (double)rows, middle[j] + off, squares[j] - off * rest[j]);
-    }
-}
-
 ALWAYS void OF(block_sums)(const T *g, const T *x, const T *middle, ptrdiff_t rows, ptrdiff_t channels, int width,
                            double *sum, double *product) {
     T sums[64] = {0}, products[64] = {0};
@@ -136,9 +102,8 @@ static void OF(row_variances)(const E *x, ptrdiff_t rows, ptrdiff_t channels, pt
     for (ptrdiff_t r = 0; r < rows; r += piece) {
         const ptrdiff_t count = rows - r < piece ? rows - r : piece;
         const T *p = VIEW(held, x + r * channels, count * channels);
-#define CALL(width) OF(block_variances)(p + at, count, channels, width, m + at)
-        BLOCKS(channels, CALL);
-#undef CALL
+        for (ptrdiff_t at = 0; at < channels; at += 64)
+            OF_RUN(column_moments)(p + at, count, channels, channels - at < 64 ? channels - at : 64, m + at);
     }
 }
 
@@ -259,7 +224,7 @@ static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
     }
     /* Planes of few positions are columns beside each other, of which a channel has several. */
     const ptrdiff_t columns = s->columns, beside = columns / channels, lines = rows * channels / columns;
-    const ptrdiff_t most = rows_of_a_piece(columns), piece = beside > 1 && most > 64 ? 64 : most;
+    const ptrdiff_t piece = rows_of_a_piece(columns);
     moments *parts = (moments *)s->workspace;
     TP_PARALLEL(s->threads, s->threads, begin, end, {
         for (ptrdiff_t part = begin; part < end; part++) {
@@ -274,7 +239,7 @@ static void OF(forward)(const tp_images *s, const tp_batch_forward *f) {
         for (ptrdiff_t j = c * beside; j < (c + 1) * beside; j++)
             for (int part = 0; part < s->threads; part++) {
                 const moments *m = &parts[part * columns + j];
-                if (m->count > 0) merge(&all, m->count, m->mean, m->squares);
+                all = joined(all, *m);
             }
         OF(finish)(&all, f->eps, &mean[c], &rstd[c]);
     }

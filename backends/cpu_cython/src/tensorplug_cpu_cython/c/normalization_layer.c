@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "moments.h"
 #include "parallel.h"
 #include "sums.h"
 

@@ -3,29 +3,27 @@
 /* --- rows ------------------------------------------------------------------------------------------------ */
 
 static void OF(statistics)(const T *x, ptrdiff_t n, int centred, double eps, T *mean, T *rstd) {
-    T middle = 0;
-    if (centred && n) {
-        const T first = x[0]; /* so that the mean of equal elements is exact */
-        SUM_ROW(T, n, total, x[i] - first)
-        middle = (T)(first + total / (double)n);
-    }
-    SUM_ROW(T, n, squares, (x[i] - middle) * (x[i] - middle))
-    *mean = middle;
-    *rstd = (T)(1 / sqrt(squares / (double)n + eps));
+    const moments m = !n ? (moments){0, 0, 0} : centred ? OF(moments)(x, n) : (moments){0, 0, OF(squares)(x, n)};
+    *mean = (T)m.mean;
+    *rstd = (T)(1 / sqrt(m.squares / (double)n + eps));
 }
 
-/* The statistics of up to LANES short rows. */
+/* The statistics of up to LANES short rows: one pass beside the first element, of which moments.h tells. */
 static void OF(short_statistics)(const T *x, ptrdiff_t n, ptrdiff_t count, int centred, double eps, T *mean, T *rstd) {
-    T squares[LANES] = {0};
-    for (ptrdiff_t l = 0; l < count; l++) mean[l] = 0;
-    if (centred) {
-        for (ptrdiff_t i = 1; i < n; i++)
-            for (ptrdiff_t l = 0; l < count; l++) mean[l] += x[l * n + i] - x[l * n];
-        for (ptrdiff_t l = 0; l < count; l++) mean[l] = x[l * n] + mean[l] / (T)n;
-    }
+    double first[LANES] = {0}, sums[LANES] = {0}, squares[LANES] = {0};
+    if (centred)
+        for (ptrdiff_t l = 0; l < count; l++) first[l] = x[l * n];
     for (ptrdiff_t i = 0; i < n; i++)
-        for (ptrdiff_t l = 0; l < count; l++) squares[l] += (x[l * n + i] - mean[l]) * (x[l * n + i] - mean[l]);
-    for (ptrdiff_t l = 0; l < count; l++) rstd[l] = (T)(1 / sqrt((double)squares[l] / (double)n + eps));
+        for (ptrdiff_t l = 0; l < count; l++) {
+            const double d = x[l * n + i] - first[l];
+            sums[l] += d;
+            squares[l] += d * d;
+        }
+    for (ptrdiff_t l = 0; l < count; l++) {
+        const double off = centred ? sums[l] / (double)n : 0;
+        mean[l] = (T)(first[l] + off);
+        rstd[l] = (T)(1 / sqrt((squares[l] - off * sums[l]) / (double)n + eps));
+    }
 }
 
 /* The statistics of row r, of those from `begin` to `end` that are gone through in order; `means` and `rstds` are

@@ -230,7 +230,7 @@ INLINE float normal_area_F32(float x, float density) {
     const float a = fabsf(x), tail = density * scaled_normal_tail_F32(a > 15.5f ? 15.5f : a);
     return x < 0.0f ? tail : 1.0f - tail;
 }
-INLINE double normal_area_F64(double x, double density) { (void)density; return 0.5 * m_erfc_F64(x * -ROOT_HALF); }
+INLINE double normal_area_F64(double x, double density) { (void)density; return 0.5 * quick_erfc_F64(x * -ROOT_HALF); }
 /* Of float the far tail keeps no bits, without an exponential in two thirds of the time. */
 #define GELU_F32 (x * 0.5f * (1.0f + m_coarse_erf_F32(x * (float)ROOT_HALF)))
 #define GELU_F64 (x * normal_area_F64(x, 0.0))

@@ -8,6 +8,9 @@
 /* How many places of a row, or channels of a place, are worked on at a time. */
 enum { WIDTH = 512 };
 
+/* So many numbers are added up in the element type before they go into sums in double: behind each other, and of a row. */
+enum { DEEP = 32, RUN = 4096 };
+
 /* Rows of results shorter than NARROW, of at least SEVERAL planes of at most SMALL elements: so many planes at a time;
    or channels. */
 enum { NARROW = 8, SMALL = 256, BESIDE = 64, SEVERAL = 4 };
@@ -48,7 +51,9 @@ static int single(const tp_boxes *p) {
     return 1;
 }
 
+#define QUOTIENT(sum, by) ((sum) / (by))
 #define T float
+#define SUM double
 #define SUMMED(total, row, n, expression) SUM_VECTORS(float, total, row, n, expression)
 #define OF(name) name##_F32
 #include "pooling_average_body.h"
@@ -59,8 +64,21 @@ static int single(const tp_boxes *p) {
 #define SUMMED(total, row, n, expression) SUM_VECTORS(double, total, row, n, expression)
 #define OF(name) name##_F64
 #include "pooling_average_body.h"
+#undef T
+#undef SUM
+#undef SUMMED
+#undef OF
+#undef QUOTIENT
+/* Of integers two quotients are none, and end the process. */
+static int64_t quotient(int64_t sum, int64_t by) { return by == 0 ? 0 : by == -1 ? (int64_t)-(uint64_t)sum : sum / by; }
+#define QUOTIENT(sum, by) quotient(sum, by)
+#define T int64_t
+#define SUM int64_t
+#define SUMMED(total, row, n, expression) SUM_VECTORS(int64_t, total, row, n, expression)
+#define OF(name) name##_I64
+#include "pooling_average_body.h"
 
 const tp_average_kernels LEVEL(tp_average_table) = {
-    .mean = {mean_F32, mean_F64},
-    .gradient = {gradient_F32, gradient_F64},
+    .mean = {mean_F32, mean_F64, mean_I64},
+    .gradient = {gradient_F32, gradient_F64, gradient_I64},
 };

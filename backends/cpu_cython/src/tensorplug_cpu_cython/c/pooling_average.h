@@ -13,9 +13,9 @@ typedef struct {
     int channels_last, threads;
 } tp_boxes;
 
-typedef struct { /* each of float and double */
-    void (*mean[2])(const tp_boxes *, const void *x, void *o);
-    void (*gradient[2])(const tp_boxes *, const void *g, void *o); /* adds up into `o`, which holds zeros */
+typedef struct { /* each of float, double and int64_t, whose quotients are cut */
+    void (*mean[3])(const tp_boxes *, const void *x, void *o);
+    void (*gradient[3])(const tp_boxes *, const void *g, void *o); /* adds up into `o`, which holds zeros */
 } tp_average_kernels;
 
 TP_DECLARE(const tp_average_kernels, tp_average_table);

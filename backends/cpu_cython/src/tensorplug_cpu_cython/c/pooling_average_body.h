@@ -1,4 +1,21 @@
-/* Means over boxes for one type T; included by averages.c for float and double. */
+/* Means over boxes for one type T, with sums of many numbers in type SUM; included by pooling_average.c. */
+
+static SUM OF(sum_run)(const T *x, ptrdiff_t n) {
+    SUM all = 0;
+    for (ptrdiff_t from = 0; from < n; from += RUN) {
+        SUMMED(some, x + from, LEAST(RUN, n - from), v)
+        all += some;
+    }
+    return all;
+}
+
+/* Move sums of DEEP numbers on. */
+static void OF(move_on)(T *sums, SUM *totals, ptrdiff_t n) {
+    INDEPENDENT for (ptrdiff_t j = 0; j < n; j++) {
+        totals[j] += sums[j];
+        sums[j] = 0;
+    }
+}
 
 static inline __attribute__((always_inline)) void OF(sum_steps)(const T *x, ptrdiff_t n, ptrdiff_t step,
                                                                 ptrdiff_t width, T *sums) {
@@ -11,15 +28,14 @@ static void OF(sum_row)(const tp_boxes *p, const T *x, ptrdiff_t c, ptrdiff_t n,
     const int64_t *first = p->first[2] + c, *behind = p->behind[2] + c;
     ptrdiff_t step, width;
     for (ptrdiff_t j = 0; j < n; j++) sums[j] = 0;
-    if (n > 3 && regular(p, c, n, &step, &width)) {
+    if (n > 3 && behind[0] - first[0] <= DEEP && regular(p, c, n, &step, &width)) {
         if (step == 1) OF(sum_steps)(x, n, 1, width, sums);
         else if (step == 2) OF(sum_steps)(x, n, 2, width, sums);
         else OF(sum_steps)(x, n, step, width, sums);
         return;
     }
     for (ptrdiff_t j = 0; j < n; j++) {
-        T sum = 0;
-        for (ptrdiff_t i = first[j] - first[0]; i < behind[j] - first[0]; i++) sum += x[i];
+        SUMMED(sum, x + (first[j] - first[0]), behind[j] - first[j], v)
         sums[j] = sum;
     }
 }
@@ -28,31 +44,38 @@ static void OF(sum_row)(const tp_boxes *p, const T *x, ptrdiff_t c, ptrdiff_t n,
 static void OF(mean_row)(const tp_boxes *p, const T *x, ptrdiff_t depth, ptrdiff_t row, T *o) {
     const ptrdiff_t columns = p->size[2];
     const ptrdiff_t above = p->divisor[0][depth] * p->divisor[1][row];
+    const ptrdiff_t lines = (p->behind[0][depth] - p->first[0][depth]) * (p->behind[1][row] - p->first[1][row]);
     T line[WIDTH];
     T sums[WIDTH];
+    SUM totals[WIDTH];
     ptrdiff_t n;
     for (ptrdiff_t c = 0; c < p->where[2]; c += n) {
         n = LEAST(fitting(p, c), WIDTH);
-        const ptrdiff_t begin = p->first[2][c], end = p->behind[2][c + n - 1];
-        T wide = 0;
-        memset(line, 0, (size_t)LEAST(end - begin, WIDTH) * sizeof *line);
+        const ptrdiff_t begin = p->first[2][c], end = p->behind[2][c + n - 1], width = LEAST(end - begin, WIDTH);
+        const int is_wide = end - begin > WIDTH; /* one result, wider than `line` */
+        SUM wide = 0;
+        ptrdiff_t deep = 0;
+        memset(line, 0, (size_t)width * sizeof *line);
+        if (lines > DEEP) memset(totals, 0, (size_t)width * sizeof *totals);
         for (ptrdiff_t z = p->first[0][depth]; z < p->behind[0][depth]; z++) {
             for (ptrdiff_t y = p->first[1][row]; y < p->behind[1][row]; y++) {
                 const T *from = x + (z * p->size[1] + y) * columns + begin;
-                if (end - begin <= WIDTH) {
-                    INDEPENDENT for (ptrdiff_t i = 0; i < end - begin; i++) line[i] += from[i];
-                } else { /* one result, wider than `line` */
-                    for (ptrdiff_t i = 0; i < end - begin; i++) line[i % WIDTH] += from[i];
+                if (is_wide) {
+                    wide += OF(sum_run)(from, end - begin);
+                    continue;
                 }
+                INDEPENDENT for (ptrdiff_t i = 0; i < width; i++) line[i] += from[i];
+                if (lines > DEEP && ++deep % DEEP == 0) OF(move_on)(line, totals, width);
             }
         }
-        if (end - begin > WIDTH) {
-            for (ptrdiff_t i = 0; i < WIDTH; i++) wide += line[i];
-            sums[0] = wide;
+        if (is_wide) {
+            sums[0] = (T)wide;
         } else {
+            if (lines > DEEP)
+                for (ptrdiff_t i = 0; i < width; i++) line[i] = (T)(totals[i] + line[i]);
             OF(sum_row)(p, line, c, n, sums);
         }
-        for (ptrdiff_t j = 0; j < n; j++) o[c + j] = sums[j] / (T)(above * p->divisor[2][c + j]);
+        for (ptrdiff_t j = 0; j < n; j++) o[c + j] = QUOTIENT(sums[j], (T)(above * p->divisor[2][c + j]));
     }
 }
 
@@ -62,17 +85,26 @@ static inline __attribute__((always_inline)) void OF(mean_place)(const tp_boxes 
                                                                  ptrdiff_t width, ptrdiff_t apart, ptrdiff_t step,
                                                                  ptrdiff_t to_step, T *o) {
     const T by = (T)(p->divisor[0][at[0]] * p->divisor[1][at[1]] * p->divisor[2][at[2]]);
+    const ptrdiff_t places = (p->behind[0][at[0]] - p->first[0][at[0]]) * (p->behind[1][at[1]] - p->first[1][at[1]]) *
+                             (p->behind[2][at[2]] - p->first[2][at[2]]);
     T sums[WIDTH];
+    SUM totals[WIDTH];
+    ptrdiff_t deep = 0;
     for (ptrdiff_t j = 0; j < width; j++) sums[j] = 0;
+    if (places > DEEP)
+        for (ptrdiff_t j = 0; j < width; j++) totals[j] = 0;
     for (ptrdiff_t z = p->first[0][at[0]]; z < p->behind[0][at[0]]; z++) {
         for (ptrdiff_t y = p->first[1][at[1]]; y < p->behind[1][at[1]]; y++) {
             for (ptrdiff_t i = p->first[2][at[2]]; i < p->behind[2][at[2]]; i++) {
                 const T *from = x + ((z * p->size[1] + y) * p->size[2] + i) * apart;
                 INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) sums[j] += from[j * step];
+                if (places > DEEP && ++deep % DEEP == 0) OF(move_on)(sums, totals, width);
             }
         }
     }
-    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) o[j * to_step] = sums[j] / by;
+    if (places > DEEP)
+        for (ptrdiff_t j = 0; j < width; j++) sums[j] = (T)(totals[j] + sums[j]);
+    INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) o[j * to_step] = QUOTIENT(sums[j], by);
 }
 
 static void OF(mean_channels)(const tp_boxes *p, const T *x, const ptrdiff_t *at, ptrdiff_t width, T *o) {
@@ -99,8 +131,12 @@ static void OF(mean)(const tp_boxes *p, const void *x_, void *o_) {
         const T by = (T)(p->divisor[0][0] * p->divisor[1][0] * p->divisor[2][0]);
         TP_PARALLEL(p->samples * channels, p->threads, begin, end, {
             for (ptrdiff_t k = begin; k < end; k++) {
+                if (plane > RUN) {
+                    o[k] = (T)QUOTIENT(OF(sum_run)(x + k * plane, plane), by);
+                    continue;
+                }
                 SUMMED(total, x + k * plane, plane, v)
-                o[k] = total / by;
+                o[k] = QUOTIENT(total, by);
             }
         });
         return;

@@ -2,23 +2,14 @@
 
 #include <math.h>
 
+#include "moments.h"
 #include "parallel.h"
 #include "vectors.h"
 
-/* What is summed at once stays in the cache, so that it can be gone through twice: the squares are of
-   distances from the mean of so many. Then parts are put together (Chan, Golub and LeVeque 1983). */
+/* So many are summed at once, of a row or of columns: what is summed stays in the cache. Then parts are put together. */
 enum { LANES = 32, CHUNK = 4096, WIDTH = 64, DEEP = 64, FEW = 16 };
 
-typedef struct { double count, mean, squares; } part;
-
-static inline part joined(part a, part b) {
-    if (a.count == 0) return b;
-    if (b.count == 0) return a;
-    const double count = a.count + b.count, distance = b.mean - a.mean;
-    return (part){count, a.mean + distance * (b.count / count),
-                  a.squares + b.squares + distance * distance * (a.count * (b.count / count))};
-}
-static inline part added(part a, part b) { return (part){0, 0, a.squares + b.squares}; }
+static inline moments added(moments a, moments b) { return (moments){0, 0, a.squares + b.squares}; }
 
 #define FOLD(T, lanes)                                                                                 \
     for (int half = LANES / 2; half; half /= 2)                                                        \
@@ -38,50 +29,26 @@ static inline part added(part a, part b) { return (part){0, 0, a.squares + b.squ
     }
 
 #define ROWS(S, T)                                                                                     \
-    static part variance_row_##S(const T *x, ptrdiff_t n) {                                            \
-        SUM_VECTORS(T, sum, x, n, v)                                                                   \
-        const T mean = sum / (T)n;                                                                     \
-        SUM_VECTORS(T, rest, x, n, v - mean)                                                           \
-        SUM_VECTORS(T, squares, x, n, (v - mean) * (v - mean))                                         \
-        /* The mean is rounded: what is left of it counts for all. */                                  \
-        const double off = (double)rest / (double)n;                                                   \
-        return (part){(double)n, (double)mean + off, (double)squares - off * (double)rest};            \
-    }                                                                                                  \
-    static part norm1_row_##S(const T *x, ptrdiff_t n) {                                               \
+    static moments variance_row_##S(const T *x, ptrdiff_t n) { return moments_##S(x, n); }             \
+    static moments norm1_row_##S(const T *x, ptrdiff_t n) {                                            \
         SUM(T, total, x, n, v < 0 ? -v : v)                                                            \
-        return (part){0, 0, total};                                                                    \
+        return (moments){0, 0, total};                                                                 \
     }                                                                                                  \
-    static part norm2_row_##S(const T *x, ptrdiff_t n) {                                               \
+    static moments norm2_row_##S(const T *x, ptrdiff_t n) {                                            \
         SUM_VECTORS(T, total, x, n, v * v)                                                             \
-        return (part){0, 0, total};                                                                    \
+        return (moments){0, 0, total};                                                                 \
     }                                                                                                  \
     /* The same for `width` columns of at most DEEP elements, added to what is there. */               \
-    static void variance_columns_##S(const T *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width, part *parts) { \
-        T mean[WIDTH] = {0};                                                                           \
-        T rest[WIDTH] = {0};                                                                           \
-        T squares[WIDTH] = {0};                                                                        \
-        for (ptrdiff_t i = 0; i < rows; i++)                                                           \
-            for (ptrdiff_t j = 0; j < width; j++) mean[j] += x[i * step + j];                          \
-        for (ptrdiff_t j = 0; j < width; j++) mean[j] /= (T)rows;                                      \
-        for (ptrdiff_t i = 0; i < rows; i++)                                                           \
-            for (ptrdiff_t j = 0; j < width; j++) {                                                    \
-                const T d = x[i * step + j] - mean[j];                                                 \
-                rest[j] += d;                                                                          \
-                squares[j] += d * d;                                                                   \
-            }                                                                                          \
-        for (ptrdiff_t j = 0; j < width; j++) {                                                        \
-            const double off = (double)rest[j] / (double)rows;                                         \
-            parts[j] = joined(parts[j], (part){(double)rows, (double)mean[j] + off,                    \
-                                               (double)squares[j] - off * (double)rest[j]});           \
-        }                                                                                              \
+    static void variance_columns_##S(const T *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width, moments *parts) { \
+        column_moments_##S(x, rows, step, width, parts);                                               \
     }                                                                                                  \
-    static void norm1_columns_##S(const T *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width, part *parts) { \
+    static void norm1_columns_##S(const T *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width, moments *parts) { \
         T total[WIDTH] = {0};                                                                          \
         for (ptrdiff_t i = 0; i < rows; i++)                                                           \
             for (ptrdiff_t j = 0; j < width; j++) { const T v = x[i * step + j]; total[j] += v < 0 ? -v : v; } \
         for (ptrdiff_t j = 0; j < width; j++) parts[j].squares += total[j];                            \
     }                                                                                                  \
-    static void norm2_columns_##S(const T *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width, part *parts) { \
+    static void norm2_columns_##S(const T *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width, moments *parts) { \
         T total[WIDTH] = {0};                                                                          \
         for (ptrdiff_t i = 0; i < rows; i++)                                                           \
             for (ptrdiff_t j = 0; j < width; j++) { const T v = x[i * step + j]; total[j] += v * v; }  \
@@ -91,7 +58,7 @@ static inline part added(part a, part b) { return (part){0, 0, a.squares + b.squ
 /* Each of `pieces` goes through its part of what is reduced, for all or for a part of what is kept. Short rows are turned,
    so that vectors run over the results. */
 #define REDUCE(name, S, T, statistic, join, finish)                                                    \
-    static void name##_of_##S(const part *all, T *out, ptrdiff_t n, double divisor) {                  \
+    static void name##_of_##S(const moments *all, T *out, ptrdiff_t n, double divisor) {               \
         for (ptrdiff_t k = 0; k < n; k++) {                                                            \
             const double found = all[k].squares;                                                       \
             out[k] = (T)(finish);                                                                      \
@@ -102,7 +69,7 @@ static inline part added(part a, part b) { return (part){0, 0, a.squares + b.squ
                            ptrdiff_t kept, ptrdiff_t after, int threads) {                             \
         const T *x = x_;                                                                               \
         T *out = out_;                                                                                 \
-        part *parts = (part *)partial;                                                                 \
+        moments *parts = (moments *)partial;                                                           \
         const int is_short = before == 1 && kept > 1 && after > 1 && after <= FEW;                     \
         const int by_row = !is_short && (after > 1 || kept == 1);                                      \
         const ptrdiff_t rows = kept == 1 ? 1 : before, length = kept == 1 ? before * after : after;    \
@@ -114,8 +81,8 @@ static inline part added(part a, part b) { return (part){0, 0, a.squares + b.squ
                 const ptrdiff_t block = unit / pieces;                                                 \
                 const ptrdiff_t k = by_row ? block : block * WIDTH;                                    \
                 const ptrdiff_t width = by_row ? 1 : kept - k < WIDTH ? kept - k : WIDTH;              \
-                part found[WIDTH];                                                                     \
-                for (ptrdiff_t j = 0; j < width; j++) found[j] = (part){0, 0, 0};                      \
+                moments found[WIDTH];                                                                  \
+                for (ptrdiff_t j = 0; j < width; j++) found[j] = (moments){0, 0, 0};                   \
                 if (is_short) {                                                                        \
                     T turned[FEW * WIDTH];                                                             \
                     for (ptrdiff_t i = 0; i < after; i++)                                              \
@@ -137,12 +104,12 @@ static inline part added(part a, part b) { return (part){0, 0, a.squares + b.squ
                                                 found);                                                \
                 }                                                                                      \
                 if (pieces == 1) name##_of_##S(found, out + k, width, divisor);                        \
-                else memcpy(parts + piece * kept + k, found, (size_t)width * sizeof(part));            \
+                else memcpy(parts + piece * kept + k, found, (size_t)width * sizeof(moments));         \
             }                                                                                          \
         });                                                                                            \
         if (pieces == 1) return;                                                                       \
         for (ptrdiff_t k = 0; k < kept; k++) {                                                         \
-            part all = parts[k];                                                                       \
+            moments all = parts[k];                                                                    \
             for (ptrdiff_t piece = 1; piece < pieces; piece++) all = join(all, parts[piece * kept + k]); \
             name##_of_##S(&all, out + k, 1, divisor);                                                  \
         }                                                                                              \

@@ -1,6 +1,6 @@
 /* Variances and norms of contiguous arrays (before, kept, after), over before and after. */
-#ifndef TENSORPLUG_MOMENTS_H
-#define TENSORPLUG_MOMENTS_H
+#ifndef TENSORPLUG_STATISTICS_H
+#define TENSORPLUG_STATISTICS_H
 
 #include "level.h"
 

@@ -45,7 +45,7 @@ INLINE float reduced_expm1_F32(float r) {
     return r + r * r * q;
 }
 
-INLINE double reduced_expm1_F64(double r) {
+INLINE double expm1_rest_F64(double r) {
     double q = 0x1.1e3d0ee6d9df2p-29;
     q = q * r + 0x1.af6becb9727e4p-26;
     q = q * r + 0x1.27e5b45ef842ap-22;
@@ -57,8 +57,9 @@ INLINE double reduced_expm1_F64(double r) {
     q = q * r + 0x1.5555555555503p-5;
     q = q * r + 0x1.555555555555bp-3;
     q = q * r + 0.5;
-    return r + r * r * q;
+    return r * r * q;
 }
+INLINE double reduced_expm1_F64(double r) { return r + expm1_rest_F64(r); }
 
 /* Return r of x = n ln(2) + r, |r| <= ln(2) / 2. */
 INLINE float exp_remainder_F32(float x, uint32_t *power) {

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorplug.plugin import DType, KernelTable, dtype_named
 
-from .. import convolution_depthwise, pointwise
+from .. import convolution_columns, convolution_depthwise, pointwise
 from .._dtypes import WHOLE
 from ..below import below
 from ..halves import HALVES, in_single
@@ -22,7 +22,7 @@ def build(table: KernelTable) -> None:
     single = [dtype_named("float32")]
     own: list[DType] = []  # the halves that oneDNN computes itself: which, the processor says
     if onednn is None:
-        kernels = {name: _by_channel(name) for name in _CONVOLUTIONS}
+        kernels = {name: _or_below(convolution_depthwise, name) for name in _CONVOLUTIONS}
     else:
         from .. import convolution
 
@@ -34,15 +34,16 @@ def build(table: KernelTable) -> None:
                 table.add(name, getattr(onednn, name), dtypes=[half])
     for name, kernel in kernels.items():
         table.add(name, kernel, dtypes=single)
+        table.add(name, _or_below(convolution_columns, name), dtypes=[dtype_named("float64")])
         table.add(name, _of_integers(name), dtypes=WHOLE)
         for half in HALVES:
             if half not in own:
                 table.add(name, in_single(kernel), dtypes=[half])
 
 
-def _by_channel(name: str) -> Any:
-    """Return a kernel that convolves each channel by itself, and leaves all else to the one below."""
-    compiled, lower = getattr(convolution_depthwise, name), below(name)
+def _or_below(module: Any, name: str) -> Any:
+    """Return a module's kernel, which leaves what it returns None for to the one below."""
+    compiled, lower = getattr(module, name), below(name)
 
     def convolve(*arguments: Any) -> Any:
         found = compiled(*arguments)
@@ -57,7 +58,7 @@ _EXACT = ((2**24, np.dtype(np.float32)), (2**53, np.dtype(np.float64)))
 
 def _of_integers(name: str) -> Any:
     """Return a kernel that computes in floats that have all of the sums exactly: no BLAS takes integers."""
-    lower = below(name)
+    lower, by_columns = below(name), _or_below(convolution_columns, name)
 
     def convolve(first: Any, second: Any, *rest: Any) -> Any:
         arrays = [first, second, *[one for one in rest if isinstance(one, np.ndarray)]]  # a bias
@@ -68,7 +69,7 @@ def _of_integers(name: str) -> Any:
         for limit, dtype in _EXACT:
             if sums < limit:
                 wide = [pointwise.cast(array, dtype) for array in arrays]
-                found = lower(*wide, *rest[len(arrays) - 2 :])
+                found = by_columns(*wide, *rest[len(arrays) - 2 :])
                 return pointwise.cast(pointwise.cast(found, _LONG), first.dtype)
         return lower(first, second, *rest)
 

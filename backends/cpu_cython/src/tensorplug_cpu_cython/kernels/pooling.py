@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import KernelTable, Shape
+from tensorplug.plugin import KernelTable, Shape, dtype_named
 
 from .. import indexing_gather, pointwise, pooling_adaptive, pooling_average, pooling_max
 from .._dtypes import FLOATS, WHOLE
@@ -39,6 +39,7 @@ def build(table: KernelTable) -> None:
         "adaptive_avg_pool_backward",
     ):
         table.add(name, getattr(pooling_average, name), dtypes=FLOATS)
+    table.add("avg_pool", pooling_average.avg_pool, dtypes=[dtype_named("int64")])
     both = pooling_adaptive.adaptive_max_pool
 
     def values(input: Any, output_size: tuple[int, ...]) -> Any:

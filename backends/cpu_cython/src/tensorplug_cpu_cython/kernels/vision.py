@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorplug.plugin import KernelTable
 
 from .. import strided, vision
-from .._dtypes import NUMBERED, SINGLE_AND_DOUBLE
+from .._dtypes import ELEMENTS, NUMBERED
 from ..halves import add_floats
 
 
@@ -16,4 +16,4 @@ def build(table: KernelTable) -> None:
     add_floats(table, "grid_sample", vision.grid_sample)
     add_floats(table, "grid_sampler_backward", vision.grid_sampler_backward)
     add_floats(table, "col2im", vision.col2im)
-    table.add("im2col", vision.im2col, dtypes=SINGLE_AND_DOUBLE)
+    table.add("im2col", vision.im2col, dtypes=[dtype for dtype in ELEMENTS if dtype.itemsize <= 8])
