@@ -38,11 +38,19 @@ static inline part added(part a, part b) { return (part){0, 0, a.squares + b.squ
     }
 
 #define ROWS(S, T)                                                                                     \
+    /* Of numbers whose sum or squares are beyond their type, or none at all. */                       \
+    static part wide_variance_##S(const T *x, ptrdiff_t n, ptrdiff_t step) {                           \
+        long double sum = 0, squares = 0;                                                              \
+        for (ptrdiff_t i = 0; i < n; i++) sum += x[i * step];                                          \
+        for (ptrdiff_t i = 0; i < n; i++) squares += (x[i * step] - sum / n) * (x[i * step] - sum / n); \
+        return (part){(double)n, (double)(sum / n), (double)squares};                                  \
+    }                                                                                                  \
     static part variance_row_##S(const T *x, ptrdiff_t n) {                                            \
         SUM_VECTORS(T, sum, x, n, v)                                                                   \
         const T mean = sum / (T)n;                                                                     \
         SUM_VECTORS(T, rest, x, n, v - mean)                                                           \
         SUM_VECTORS(T, squares, x, n, (v - mean) * (v - mean))                                         \
+        if (!isfinite(squares)) return wide_variance_##S(x, n, 1);                                     \
         /* The mean is rounded: what is left of it counts for all. */                                  \
         const double off = (double)rest / (double)n;                                                   \
         return (part){(double)n, (double)mean + off, (double)squares - off * (double)rest};            \
@@ -71,8 +79,8 @@ static inline part added(part a, part b) { return (part){0, 0, a.squares + b.squ
             }                                                                                          \
         for (ptrdiff_t j = 0; j < width; j++) {                                                        \
             const double off = (double)rest[j] / (double)rows;                                         \
-            parts[j] = joined(parts[j], (part){(double)rows, (double)mean[j] + off,                    \
-                                               (double)squares[j] - off * (double)rest[j]});           \
+            const part found = {(double)rows, (double)mean[j] + off, (double)squares[j] - off * (double)rest[j]}; \
+            parts[j] = joined(parts[j], isfinite(squares[j]) ? found : wide_variance_##S(x + j, rows, step)); \
         }                                                                                              \
     }                                                                                                  \
     static void norm1_columns_##S(const T *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width, part *parts) { \
