@@ -75,8 +75,11 @@ class autocast(Context):
         cache_enabled: bool | None = None,
     ) -> None:
         self.device = type_of(device_type)
-        for name, flag in (("enabled", enabled), ("cache_enabled", cache_enabled)):
-            if not (isinstance(flag, bool) or (flag is None and name == "cache_enabled")):
+        flags: dict[str, Any] = {"enabled": enabled}
+        if cache_enabled is not None:
+            flags["cache_enabled"] = cache_enabled
+        for name, flag in flags.items():
+            if not isinstance(flag, bool):
                 raise TypeError(f"autocast(): {name} must be a bool, got {flag!r}")
         self._enabled = enabled
         self._cache_enabled = cache_enabled

@@ -129,8 +129,11 @@ def samples(operator):
         if dtype in operator.info.supported_dtypes("cpu"):
             grads = operator.info.supports_autograd
             drawn = operator.info.sample_inputs("cpu", dtype, requires_grad=grads)
-            if operator.label not in WHOLLY:  # the first ones are often without dimensions
-                one = Sample(operator, list(itertools.islice(drawn, 3))[-1])
+            if (
+                operator.label not in WHOLLY
+            ):  # that of most leaves; the first are often without dimensions
+                some = [Sample(operator, sample) for sample in itertools.islice(drawn, 8)]
+                one = max(reversed(some), key=lambda sample: len(sample.leaves))
                 if sum(t.numel() for t in database.tensors(one.given, torch)) < LARGEST:
                     yield one
                 return

@@ -8,7 +8,7 @@ from typing import Any
 
 DTYPES = (
     "float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool",
-    "complex64", "complex128", "uint16", "uint32", "float8_e4m3fn",
+    "float32", "float32", "complex64", "complex128", "uint16", "uint32", "float8_e4m3fn",
 )  # fmt: skip
 #: What shows a part of a base: of a vector of 24 numbers.
 VIEWS = (
@@ -39,7 +39,7 @@ class Plan:
             return "again", draw.randrange(self.count)
         if draw.random() < 0.7:
             self.count += 1
-            kind = draw.choice(("tensor", "tensor", "tensor", "parameter", "leaf", "sparse"))
+            kind = draw.choice(("tensor", "tensor", "parameter", "leaf", "leaf", "sparse"))
             return kind, draw.randrange(len(self.bases)), draw.choice(VIEWS)
         if draw.random() < 0.2:
             return draw.choice(
@@ -49,7 +49,7 @@ class Plan:
 
     def _container(self, depth: int) -> Any:
         kind = self.draw.choice(CONTAINERS)
-        return kind, [self._form(depth + 1) for _ in range(self.draw.choice((1, 2, 3, 0)))]
+        return kind, [self._form(depth + 1) for _ in range(self.draw.choice((1, 2, 3, 4, 0)))]
 
 
 class Maker:
