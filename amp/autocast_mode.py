@@ -43,6 +43,8 @@ class autocast(Context):
     ------
     ValueError
         If `device_type` is no string.
+    TypeError
+        If a flag is no bool.
     RuntimeError
         If it names no device type.
 
@@ -73,7 +75,13 @@ class autocast(Context):
         cache_enabled: bool | None = None,
     ) -> None:
         self.device = type_of(device_type)
-        self._enabled = bool(enabled)
+        flags: dict[str, Any] = {"enabled": enabled}
+        if cache_enabled is not None:
+            flags["cache_enabled"] = cache_enabled
+        for name, flag in flags.items():
+            if not isinstance(flag, bool):
+                raise TypeError(f"autocast(): {name} must be a bool, got {flag!r}")
+        self._enabled = enabled
         self._cache_enabled = cache_enabled
         self.fast_dtype: DType = bfloat16 if dtype is None else dtype
         if not self._enabled:

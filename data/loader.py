@@ -39,6 +39,10 @@ class SerialIterator(Iterator[Any]):
     """One pass over a loader's batches in this process; goes on after an error of the dataset."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
+        if loader.timeout:
+            raise AssertionError(
+                f"DataLoader: timeout={loader.timeout} needs workers, which it waits for; set num_workers"
+            )
         self._loader = loader
         self._given = 0
         self._indices = iter(loader._index_sampler)

@@ -108,7 +108,11 @@ class RandomSampler(Sampler[int]):
         size = len(self.data_source)
         generator = _own_generator() if self.generator is None else self.generator
         remaining = self.num_samples
-        while remaining > 0 and size > 0:
+        if remaining > 0 and not size:
+            raise RuntimeError(
+                f"RandomSampler: there are no samples to draw num_samples={remaining} from"
+            )
+        while remaining > 0:
             if self.replacement:
                 # In blocks, so that a long epoch doesn't hold all its indices at once.
                 block = randint(0, size, (min(remaining, 32),), generator=generator).tolist()

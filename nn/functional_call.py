@@ -111,8 +111,12 @@ def _swapping(module: Module, state: State, tie_weights: bool, strict: bool) -> 
             owner, name = slots[full]
             table = _table(owner, name)
         else:
-            prefix, _, name = full.rpartition(".")
-            table = _table_by_name(module.get_submodule(prefix), name, value)
+            owner, name = _place_of(module, full)
+            if _has_setter(owner, name):
+                puts.append(partial(setattr, owner, name, value))
+                restores.append(partial(setattr, owner, name, getattr(owner, name)))
+                continue
+            table = _table_by_name(owner, name, value)
         puts.append(partial(setitem, table, name, value))
         restore = partial(setitem, table, name, table[name]) if name in table else None
         restores.append(restore or partial(table.pop, name, None))
@@ -122,6 +126,27 @@ def _swapping(module: Module, state: State, tie_weights: bool, strict: bool) -> 
     replacing = map(setitem, repeat(state), names, map(getitem, tables, keys))
     replaced: Callable[[], object] = partial(deque, replacing, 0)
     return puts, [replaced, *reversed(restores)]
+
+
+def _place_of(module: Module, full: str) -> tuple[Module, str]:
+    """Return the module that a name leads to, and the name there."""
+    prefix, _, name = full.rpartition(".")
+    if not name:
+        raise KeyError('tensor name can\'t be empty string ""')
+    for part in prefix.split(".") if prefix else ():
+        found = getattr(module, part, None)
+        if found is None:
+            raise AttributeError(f"{module._get_name()} has no attribute `{part}`")
+        if not isinstance(found, Module):
+            raise TypeError(f"submodule `{prefix}`: {found} is not an instance of torch.nn.Module")
+        module = found
+    return module, name
+
+
+def _has_setter(owner: Module, name: str) -> bool:
+    """Return whether a property takes values; a parametrization shows those of the module's dict."""
+    computed = isinstance(getattr(type(owner), name, None), property)
+    return computed and name not in getattr(owner, "parametrizations", ())
 
 
 def _table_by_name(owner: Module, name: str, value: Any) -> dict[str, Any]:

@@ -123,7 +123,7 @@ class Adagrad(StepOptimizer):
         parameter.add_(change, alpha=-rate)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group of parameters; their sums start at once, as in torch."""
+        """Add a group of parameters; their sums start at once, from the group's value."""
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         for parameter in group["params"]:

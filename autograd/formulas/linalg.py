@@ -196,13 +196,12 @@ def _check_phases(name: str, vectors: str, slopes: Any, like: Any = None) -> Non
     terms are. The bounds are torch's. Nothing is known of tensors without data, nor of those whose class
     computes their ops.
     """
-    slopes = all_samples(slopes)
-    if slopes._key.is_meta or slopes._key.intercepts:
+    key = all_samples(slopes)._key
+    if key.is_meta or key.intercepts:
         note_hidden("a check of phases")
         return
-    slopes = slopes.detach().imag.abs()
-    bound: Any = 1e-2 if like is None else 1e-2 + 1e-2 * all_samples(like).detach().imag.abs()
-    if bool((slopes > bound).any()):
+    bound: Any = 1e-2 if like is None else 1e-2 + 1e-2 * like.detach().imag.abs()
+    if bool(all_samples(slopes.detach().imag.abs() > bound).any()):
         raise RuntimeError(
             f"{name}: The {vectors} in the complex case are specified up to multiplication by e^{{i phi}}. "
             "The specified loss function depends on this quantity, so it is ill-defined; make it of what "

@@ -29,7 +29,7 @@ def _scattered(g: Any, mask: Any, source_shape: tuple[int, ...]) -> Any:
 
 
 VMAP_RULES = [
-    shared_rule("masked_scatter", "masked_scatter"),
+    shared_rule("loop_by_counts", "masked_scatter"),
 ]
 
 

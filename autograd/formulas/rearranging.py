@@ -24,4 +24,5 @@ TANGENTS = [
 
 VMAP_RULES = [
     shared_rule("over_dims", "flip"),
+    shared_rule("loop_by_counts", "repeat_interleave"),
 ]

@@ -66,9 +66,13 @@ def whole_loop(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     return key(*columns) if hasattr(key, "_fields") else tuple(columns)
 
 
-def masked_scatter(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
-    """Write once per sample where each has a mask of its own, which may choose another number of elements."""
-    return whole_loop(op, values, info) if isinstance(values[1], LogicalTensor) else NotImplemented
+def loop_by_counts(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
+    """Call once per sample where each has numbers of its own that say how many elements go where."""
+    known = dict(zip(op.parameters, values, strict=True))
+    counts = known.get("mask", known.get("repeats"))
+    if counts is None and "repeats" in known:  # the first argument says it
+        counts = values[0]
+    return whole_loop(op, values, info) if isinstance(counts, LogicalTensor) else NotImplemented
 
 
 def random_loop(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:

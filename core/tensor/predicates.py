@@ -38,7 +38,10 @@ def _checked(input: Any, name: str) -> Tensor:
 
 
 def all_samples(tensor: Any) -> Any:
-    """Return a tensor with all the samples that ``vmap`` hides, for what depends on all their values."""
+    """Return a tensor with all the samples that ``vmap`` hides, for what depends on all their values.
+
+    The dimensions of the samples may be anywhere, so that others are no longer where they were.
+    """
     while tensor._batched:
         tensor = tensor.value
     return tensor

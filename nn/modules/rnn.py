@@ -114,12 +114,8 @@ class RNNBase(Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes, and the lists of weights that torch's class keeps."""
-        names = [
-            [f"{name}{suffix}" for name in self._names()]
-            for layer in range(self.num_layers)
-            for suffix in self._suffixes(layer)
-        ]
-        flat = [name for some in names for name in some]
+        names = self._weight_names()
+        flat = [name for some in names for name in some if hasattr(self, name)]
         return {
             **self.__dict__,
             "_flat_weights_names": flat,
@@ -139,8 +135,17 @@ class RNNBase(Module):
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters, by layer and direction."""
+        try:
+            return [[getattr(self, name) for name in names] for names in self._weight_names()]
+        except AttributeError as error:  # a property's would be taken for its own absence
+            raise RuntimeError(
+                f"{type(self).__name__}: an option that was set after the module was made asks for a "
+                f"parameter that it does not have: {error}"
+            ) from error
+
+    def _weight_names(self) -> list[list[str]]:
         return [
-            [getattr(self, f"{name}{suffix}") for name in self._names()]
+            [f"{name}{suffix}" for name in self._names()]
             for layer in range(self.num_layers)
             for suffix in self._suffixes(layer)
         ]

@@ -48,6 +48,12 @@ def test_one_context_may_be_entered_twice():
     assert product() is tp.float32
 
 
+@pytest.mark.parametrize("flags", [{"enabled": "no"}, {"enabled": None}, {"cache_enabled": 0}])
+def test_flags_are_bools(flags):
+    with pytest.raises(TypeError, match="must be a bool"):
+        tp.autocast("cpu", **flags)
+
+
 def test_an_error_leaves_it():
     with pytest.raises(ZeroDivisionError), tp.autocast("cpu"):
         raise ZeroDivisionError

@@ -268,6 +268,70 @@ def test_functional_call():
     assert buffers["running_mean"].tolist() == pytest.approx([0.3, 0.3])
 
 
+@pytest.mark.parametrize("norm", ["weight_norm", "spectral_norm", "orthogonal"])
+def test_functional_call_with_a_parametrized_weight_itself(norm):
+    """What is given stands for the parametrization's result, and gets the gradient."""
+    model = tp.nn.Sequential(tp.nn.Linear(2, 2)).eval()
+    getattr(tp.nn.utils.parametrizations, norm)(model[0])
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    weight = tp.tensor([[0.0, 1.0], [3.0, 0.0]], requires_grad=True)
+    state = {"0.weight": weight, "0.bias": tp.zeros(2)}
+    out = tp.func.functional_call(model, state, tp.tensor([[1.0, 2.0]]))
+    assert out.tolist() == [[2, 3]]
+    out.sum().backward()
+    assert weight.grad.tolist() == [[1, 2], [1, 2]]
+    assert all(tp.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert not tp.equal(model(tp.tensor([[1.0, 2.0]])), out)
+
+
+def test_functional_call_of_properties():
+    class Doubled(tp.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = tp.nn.Parameter(tp.ones(2))
+
+        @property
+        def whole(self):
+            return self.part * 2
+
+        @whole.setter
+        def whole(self, value):
+            self.part = tp.nn.Parameter(value / 2)
+
+        @property
+        def fixed(self):
+            return self.part * 3
+
+        def forward(self, x):
+            return x * self.whole
+
+    model = Doubled()
+    six = tp.full((2,), 6.0)
+    assert tp.func.functional_call(model, {"whole": six}, tp.ones(2)).tolist() == [6, 6]
+    assert model.part.tolist() == [1, 1]
+    with pytest.raises(AttributeError, match="fixed"):
+        tp.func.functional_call(model, {"fixed": six}, tp.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "text"),
+    [
+        ("", KeyError, "empty string"),
+        ("0.", KeyError, "empty string"),
+        ("1.weight", AttributeError, "has no attribute `1`"),
+        (
+            "0.weight.x",
+            TypeError,
+            "(?s)submodule `0.weight`: .* is not an instance of torch.nn.Module",
+        ),
+    ],
+)
+def test_functional_call_with_names_of_nothing(name, error, text):
+    model = tp.nn.Sequential(tp.nn.Linear(2, 2))
+    with pytest.raises(error, match=text):
+        tp.func.functional_call(model, {name: tp.ones(2, 2)}, tp.ones(1, 2))
+
+
 def test_tied_weights():
     model = tp.nn.Sequential(tp.nn.Linear(2, 2, bias=False), tp.nn.Linear(2, 2, bias=False))
     model[1].weight = model[0].weight

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -24,8 +25,8 @@ CASES = [
     if dtype in record.dtypes
 ]
 
-# What an op says whose course, or whose result's shape, depends on the data.
-DATA = ("dynamic shape", ".item()", "control flow", "to a list")
+# What an op says whose course, or whose result's shape, depends on the data, or a view on how samples lie.
+DATA = ("dynamic shape", ".item()", "control flow", "to a list", "last dimension with stride 1")
 # Vectorised single precision (of integers) rounds differently from element by element.
 SINGLE = (tp.float32, tp.complex64)
 
@@ -51,6 +52,7 @@ def call(op, sample, chosen, values):
 def test_every_op_as_a_loop(record, dtype):
     op = get_op(record.op)
     exact = record.check is None or record.reference is not None
+    draw = Random(f"{record.op} {dtype}")
     for sample in samples_of(record, "cpu", dtype):
         tensors = list({id(t): t for t in tensors_in((sample.args, sample.kwargs))}.values())
         choices = [tensors] if len(tensors) < 2 else [tensors, tensors[:1], tensors[1:2]]
@@ -66,14 +68,17 @@ def test_every_op_as_a_loop(record, dtype):
             rows = [[leaf for leaf in tree_leaves(r) if isinstance(leaf, Tensor)] for r in rows]
             if not rows[0] or [r.shape for r in rows[0]] != [r.shape for r in rows[1]]:
                 continue
-            stacked = [tp.stack([a, b]) for a, b in zip(chosen, others, strict=True)]
+            dims = [draw.choice((0, -1, t.ndim // 2)) for t in chosen]
+            stacked = [
+                tp.stack([a, b], dim) for a, b, dim in zip(chosen, others, dims, strict=True)
+            ]
 
             def mapped(*values, sample=sample, chosen=chosen):
                 result = call(op, sample, chosen, values)
                 return tuple([leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)])
 
             try:
-                found = tp.vmap(mapped, randomness="same")(*stacked)
+                found = tp.vmap(mapped, tuple(dims), randomness="same")(*stacked)
             except RuntimeError as error:
                 if any(text in str(error) for text in DATA):
                     continue
@@ -600,6 +605,7 @@ def test_backward_inside_is_refused_and_outside_works(name: str, call: str) -> N
 
 
 _ROWS = tp.tensor([[1.0, 2.0, 3.0, 4.0], [8.0, 5.0, 7.0, 6.0], [3.0, 3.0, 9.0, 0.5]])
+_REPEATS = tp.tensor([[1, 1, 2, 0], [0, 4, 0, 0], [1, 0, 1, 2]])
 #: What looks at values: calls of tensors of one sample each.
 _LOOKING = {
     "histc": (lambda x: tp.histc(x, 3), (_ROWS,)),
@@ -611,7 +617,12 @@ _LOOKING = {
     "masked_scatter": (lambda x, m: x.masked_scatter(m, x * 10), (_ROWS, _ROWS > 2.5)),
     "masked_scatter_": (lambda x, m: (x * 1).masked_scatter_(m, x * 10), (_ROWS, _ROWS > 2.5)),
     "nonzero_static": (lambda x: tp.nonzero_static(x > 2.5, size=3), (_ROWS,)),
-}
+    "repeat_interleave": (lambda x, r: x.repeat_interleave(r), (_ROWS, _REPEATS)),
+    "repeat_interleave along": (
+        lambda x, r: x[None].repeat_interleave(r, 1, output_size=4), (_ROWS, _REPEATS),
+    ),
+    "repeat_interleave of positions": (lambda r: tp.repeat_interleave(r), (_REPEATS,)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("nested", [False, True])

@@ -1,6 +1,7 @@
 """Attention, transformers, recurrent networks, packed sequences: as torch's, with the same parameters."""
 
 import math
+import pickle
 
 import pytest
 
@@ -213,6 +214,23 @@ def test_recurrent_on_packed_sequences(compare, name, options, ordered):
         assert a.grad.flatten().tolist() == pytest.approx(
             b.grad.flatten().tolist(), rel=1e-9, abs=1e-12
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value", "missing"),
+    [
+        ("LSTM", "bidirectional", True, "weight_ih_l0_reverse"),
+        ("GRU", "num_layers", 2, "weight_ih_l1"),
+        ("RNN", "bias", True, "bias_ih_l0"),
+        ("LSTM", "proj_size", 2, "weight_hr_l0"),
+    ],
+)
+def test_options_that_ask_for_parameters_that_were_not_made(name, option, value, missing):
+    module = getattr(nn, name)(3, 4, bias=False)
+    setattr(module, option, value)
+    with pytest.raises(RuntimeError, match=f"{name}: an option .* no attribute '{missing}'"):
+        module(tp.ones(2, 1, 3))
+    pickle.loads(pickle.dumps(module))
 
 
 @pytest.mark.parametrize("name", ["RNNCell", "LSTMCell", "GRUCell"])

@@ -29,10 +29,6 @@ DIFFERENT = {
         for op in ("gradient", "histc", "ldexp", "matrix_exp")
         for dtype in ("float16", "bfloat16")
     },
-    **{
-        ("linalg_solve_ex", dtype): "our info has one number per system of a broadcast batch"
-        for dtype in ("float32", "float64", "complex64", "complex128")
-    },
 }
 
 

@@ -26,6 +26,37 @@ def _where_it_is_fine(result: Any, info: Any) -> tuple[Any, Any]:
 OBLONG = [(1, 5), (5, 1), (3, 7), (10, 5), (12, 11), (5, 13)]
 
 
+BATCHES = [
+    ((), (4, 3)), ((3,), (4, 3)), ((3, 1), (3, 4)), ((1,), (0,)), ((), (0, 3)), ((3,), ()), ((3,), (3,)),
+    ((3,), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("of_A", "of_B"), BATCHES)
+def test_solve_ex_tells_of_each_matrix_once(of_A: Any, of_B: Any) -> None:
+    """The shape of ``info`` is that of A's batch, however often B repeats its matrices."""
+    a = tp.eye(2).expand(*of_A, 2, 2)
+    b = tp.ones(2) if of_B is None else tp.ones(*of_B, 2, 1)
+    info = tp.linalg.solve_ex(a, b).info
+    assert (info.shape, info.any().item()) == (of_A, False)
+    singular = tp.linalg.solve_ex(a * tp.tensor([[1.0], [0.0]]), b).info
+    assert (singular.shape, singular.unique().tolist()) == (of_A, [2])
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 2), (2, 0, 2), (0, 0)])
+def test_factors_without_pivoting_of_nothing(shape: tuple[int, ...]) -> None:
+    P, L, U = tp.linalg.lu(tp.zeros(*shape), pivot=False)
+    k = min(shape[-2:])
+    assert (P.shape, L.shape, U.shape) == ((0,), (*shape[:-1], k), (*shape[:-2], k, shape[-1]))
+    LU, pivots = tp.linalg.lu_factor(tp.zeros(*shape), pivot=False)
+    assert (LU.shape, pivots.shape) == (shape, (*shape[:-2], k))
+
+
+def test_reflectors_of_nothing_are_quiet(capfd: Any) -> None:
+    assert tp.linalg.householder_product(tp.zeros(0, 0), tp.zeros(0)).shape == (0, 0)
+    assert capfd.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize("shape", OBLONG)
 @pytest.mark.parametrize("name", ["float32", "float64", "complex64"])
 @pytest.mark.parametrize("count", [1, 20])

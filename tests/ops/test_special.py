@@ -142,6 +142,18 @@ def test_derivatives_that_are_not_known_raise() -> None:
     assert gradcheck(lambda x: functions.gammainc(tp.tensor([1.5, 2.0], dtype=tp.float64), x), (x,))
 
 
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64, tp.bfloat16], ids=str)
+@pytest.mark.parametrize("eps", [0.7, 0.999, 0.5, 0.2])
+def test_logit_looks_at_the_lower_bound_first(eps: float, dtype: tp.dtype) -> None:
+    x = tp.tensor([0.0, 0.2, 0.69, 0.71, 1.0, float("nan")], dtype=dtype)
+    bounded = [eps if n < eps else min(n, 1 - eps) for n in x[:5].tolist()]
+    expected = tp.logit(tp.tensor(bounded, dtype=dtype))
+    found = tp.logit(x, eps)
+    near = 0.1 if dtype is tp.bfloat16 else 1e-5
+    assert tp.allclose(found[:5], expected, near, near)
+    assert found[5].isnan()
+
+
 def test_methods_with_other_places_of_arguments() -> None:
     x = tp.tensor([2.0])
     assert x.polygamma(1).item() == tp.polygamma(1, x).item()

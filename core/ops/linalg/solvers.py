@@ -11,6 +11,7 @@ from ...dispatch.out_dtypes import exact_out, names_results
 from ...tensor.shapes import normalize_dims, one_or_several
 from ..rules import check_tensor
 from . import results
+from .lu import linalg_lu_factor_ex
 from .rules import (
     SINGULAR,
     broadcast_batches,
@@ -44,9 +45,8 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
     """
     name = "linalg.solve_ex"
     vector = _check_system(name, A, B, left)
-    if vector or check_errors or not left:
+    if vector or check_errors or not left or A._shape[:-2] != B._shape[:-2]:
         return Delegated(_solve_checked(A, B, left, check_errors, name))
-    A, B = broadcast_batches(A, B)
     return Spec((A, B), outputs=((B._shape, B.dtype), (A._shape[:-2], int32)))
 
 
@@ -78,9 +78,12 @@ def _solve_checked(A: Any, B: Any, left: bool, check: bool, name: str) -> result
         B = column(B)
     if not left:
         A, B = transpose(A), transpose(B)
+    given = A
     A, B = broadcast_batches(A, B)  # of as many dimensions, B is no vector
     X: Any
     X, info = linalg_solve_ex(A, B)
+    if info._shape != given._shape[:-2]:
+        info = _of_one_copy(info, given)
     if check:
         linalg_check_errors(info, name, "The solver failed because the input matrix is singular.")
     if vector:
@@ -88,6 +91,18 @@ def _solve_checked(A: Any, B: Any, left: bool, check: bool, name: str) -> result
     elif not left:
         X = transpose(X)
     return results.linalg_solve_ex(X, info)
+
+
+def _of_one_copy(info: Any, A: Any) -> Any:
+    """Return what is known of matrices that were repeated, for each once."""
+    batch = A._shape[:-2]
+    if not all(info._shape):  # there is no copy
+        return linalg_lu_factor_ex(A.detach())[2]
+    info = info[(0,) * (len(info._shape) - len(batch))]
+    for dim, (size, copies) in enumerate(zip(batch, info._shape, strict=True)):
+        if size < copies:
+            info = info.narrow(dim, 0, size)
+    return info
 
 
 def is_vector(A: Any, B: Any) -> bool:

@@ -242,8 +242,8 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     tensor([[0.2500]])
     """
     check_matrix("cholesky_inverse", L, "L", square=True)
-    diagonal: Any = all_samples(L).detach().diagonal(0, -2, -1)
-    if diagonal.is_meta or not diagonal.all():
+    diagonal: Any = L.detach().diagonal(0, -2, -1)
+    if diagonal.is_meta or not all_samples(diagonal).all():
         leading: Any = (diagonal != 0).to(int32).cumprod(-1).sum(-1)
         info = where(leading == diagonal._shape[-1], 0, leading + 1)
         linalg_check_errors(info, "cholesky_inverse", SINGULAR)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import BOOL, FLOATING, Number, result_dtype, scalar_type
+from ...device.dtypes import BOOL, FLOATING, INTEGER, Number, result_dtype, scalar_type
 from ...device.scalars import coefficient, fitting, rounded
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_dtypes import exact_out
@@ -424,6 +424,8 @@ def addr(
         # Its gradients are sums that are rounded once.
         product = matmul(vec1.reshape(vec1._shape[0], 1), vec2.reshape(1, vec2._shape[0]))
     else:
+        if common.category != INTEGER and alpha != 1:  # as torch: their product may be too large
+            vec1, alpha = mul(vec1, fitting(alpha, common)), 1
         product = outer(vec1, vec2)
     return _added("addr", cast(input, common), product, beta, alpha)
 

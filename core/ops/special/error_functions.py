@@ -92,7 +92,8 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     input : Tensor
         In [0, 1]; nan elsewhere.
     eps : float, optional
-        Clamp the input to [eps, 1 - eps] first.
+        Clamp the input to [eps, 1 - eps] first; where that is empty, what is below `eps` becomes `eps`,
+        the rest ``1 - eps``.
 
     Examples
     --------
@@ -102,7 +103,8 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """
     (value,) = _real(input, "logit").values
     if eps is not None:
-        value = clamp(value, eps, 1 - eps)
+        above = clamp(value, eps, 1 - eps)
+        value = where(lt(value, eps), eps, above) if eps > 0.5 else above
     return log(div(value, sub(1, value)))
 
 

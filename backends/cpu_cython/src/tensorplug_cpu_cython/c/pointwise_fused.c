@@ -112,8 +112,9 @@ REPLACED(F64, double)
 #define BELOW(bound, x) ((bound) < (x) ? (bound) : (x))
 #define CLAMP_NUMBERS(S, T) BELOW(P(1, T), ABOVE(P(0, T), x))
 #define CLAMP_GRADIENT(S, T) (y >= P(0, T) && y <= P(1, T) ? x : (T)0)
-/* Both bounds, which are infinite where there are none. */
-#define LOGIT(S, T) m_log_##S(BELOW(P(1, T), ABOVE(P(0, T), x)) / ((T)1 - BELOW(P(1, T), ABOVE(P(0, T), x))))
+/* Both bounds, which are infinite where there are none; the lower one first, as it may be above the other. */
+#define LOGIT_OF(S, T, x) m_log_##S((x) / ((T)1 - (x)))
+#define LOGIT(S, T) LOGIT_OF(S, T, (x < P(0, T) ? P(0, T) : BELOW(P(1, T), x)))
 /* The third number is what holds beyond the bounds. */
 #define LOGIT_GRADIENT(S, T) (y < P(0, T) || y > P(1, T) ? P(2, T) : x / (y * ((T)1 - y)))
 /* times zero: NaN stays */

@@ -106,6 +106,8 @@ def geqrf(A: Array) -> tuple[Array, Array]:
 def linalg_householder_product(A: Array, tau: Array) -> Array:
     """Return the first columns of the product of reflectors."""
     result = np.empty(A.shape, A.dtype)
+    if not result.size:  # of which LAPACK complains on the terminal
+        return result
     routine = _routine(A, "orgqr", "ungqr")
     for place in np.ndindex(*A.shape[:-2]):
         result[place] = routine(A[place], tau[place])[0]
@@ -169,7 +171,7 @@ def _routine(array: Array, real: str, of_complex: str) -> Any:
 
 def linalg_lu_factor_ex(A: Array, pivot: bool) -> tuple[Array, Array, Array]:
     """Return L and U in one matrix, the pivots from 1, and info."""
-    if not pivot:
+    if not pivot and A.size:
         raise RuntimeError(
             "linalg.lu_factor: LU without pivoting is not implemented on the CPU; leave pivot=True"
         )
