@@ -220,11 +220,6 @@ def _eigh(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eigenvector
     return V @ ((inner + g_eigenvalues.to(V.dtype).diag_embed()) @ adjoint(V))
 
 
-def _eigvalsh(g: Any, A: Any, UPLO: str) -> Any:
-    V = linalg_eigh(A, UPLO)[1]
-    return (V * row(g.to(V.dtype))) @ adjoint(V)
-
-
 def _svdvals(g: Any, A: Any) -> Any:
     U, _, Vh = linalg_svd(A, False)
     return (U * row(g.to(U.dtype))) @ Vh
@@ -243,12 +238,6 @@ def _eig(
     inner = _quotient(_off_diagonal(mixed), differences) + g_eigenvalues.diag_embed()
     result = linalg_solve_ex(Vh, inner @ Vh)[0]
     return result if A_dtype.is_complex else result.real
-
-
-def _eigvals(g: Any, A: Any) -> Any:
-    Vh = adjoint(linalg_eig(A)[1])
-    result = linalg_solve_ex(Vh, column(g) * Vh)[0]
-    return result if A.dtype.is_complex else result.real
 
 
 def _eigh_tangent(t: Any, eigenvalues: Any, eigenvectors: Any) -> tuple[Any, Any]:
@@ -412,9 +401,7 @@ DERIVATIVES = [
         "geqrf", "linalg_ldl_factor_ex", "linalg_ldl_solve", "pivots_to_permutation"
     ),
     derivative("linalg_eigh", A=_eigh),
-    derivative("linalg_eigvalsh", A=_eigvalsh),
     derivative("linalg_eig", A=_eig),
-    derivative("linalg_eigvals", A=_eigvals),
     derivative("linalg_svd", A=_svd),
     derivative("linalg_svdvals", A=_svdvals),
     derivative(
