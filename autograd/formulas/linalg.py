@@ -30,7 +30,7 @@ from tensorplug.core.ops.linalg.lu import (
 )
 from tensorplug.core.ops.linalg.rules import adjoint, column, concatenate, conjugate, row, where
 from tensorplug.core.ops.linalg.solvers import linalg_inv_ex, linalg_solve_ex
-from tensorplug.core.ops.linalg.spectra import linalg_eig, linalg_eigh, linalg_pinv, linalg_svd
+from tensorplug.core.ops.linalg.spectra import linalg_pinv, linalg_svd
 from tensorplug.core.ops.linalg.triangular import linalg_lu_solve, solve_triangular_side
 from tensorplug.core.ops.norms import norm_slopes
 from tensorplug.core.tensor.predicates import all_samples
@@ -117,12 +117,12 @@ def _unpacked(g_L: Any, g_U: Any, LU_data: Any, unpack_data: bool) -> Any:
         return zeros_like(LU_data)
     m, n = LU_data._shape[-2:]
     k = min(m, n)
-    lower, upper = g_L.tril(-1), g_U.triu()
+    first = g_L.narrow(-2, 0, k).tril(-1) + g_U.narrow(-1, 0, k).triu()
     if m < n:
-        lower = concatenate([lower, zeros_like(LU_data.narrow(-1, k, n - k))], -1)
-    elif m > n:
-        upper = concatenate([upper, zeros_like(LU_data.narrow(-2, k, m - k))], -2)
-    return lower + upper
+        return concatenate([first, g_U.narrow(-1, k, n - k)], -1)
+    if m > n:
+        return concatenate([first, g_L.narrow(-2, k, m - k)], -2)
+    return first
 
 
 def _triangular(
