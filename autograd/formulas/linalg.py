@@ -210,6 +210,13 @@ def _check_phases(name: str, vectors: str, slopes: Any, like: Any = None) -> Non
         )
 
 
+def _is_blank(g: Any) -> bool:
+    """Return whether a gradient is known to be zeros, as that of what a loss does not use is."""
+    if g.requires_grad or g._batched or g._key.is_meta or g._key.intercepts:
+        return False
+    return not bool(g.any())
+
+
 def _eigh(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     V = eigenvectors
     mixed = adjoint(V) @ g_eigenvectors
@@ -230,6 +237,9 @@ def _eig(
 ) -> Any:
     V = eigenvectors
     Vh = adjoint(V)
+    if _is_blank(g_eigenvectors):
+        result = linalg_solve_ex(Vh, column(g_eigenvalues) * Vh)[0]
+        return result if A_dtype.is_complex else result.real
     mixed = Vh @ g_eigenvectors
     _check_phases("linalg_eig_backward", "eigenvectors", mixed.diagonal(0, -2, -1))
     # The eigenvectors keep norm 1.
