@@ -14,7 +14,7 @@ static inline T NAME(dot)(const T *one, const T *other) {
 /* Reflect a vector below `alpha` into that: leave the reflector, whose first element is 1, in its place. */
 static T NAME(reflector)(T *alpha, T *x, ptrdiff_t n, ptrdiff_t step) {
     T squares = 0;
-    if (step == 1) squares = NAME(dot)(x, x); /* a column of a block */
+    if (n == TP_TALL_ROWS) squares = NAME(dot)(x, x); /* a column of a block */
     else
         for (ptrdiff_t i = 0; i < n; i++) squares += x[i * step] * x[i * step];
     if (squares == 0) return 0;
