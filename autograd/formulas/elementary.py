@@ -6,7 +6,11 @@ import math
 from typing import Any
 
 from tensorplug.core.ops.comparison import eq
-from tensorplug.core.ops.elementary.activation import relu_backward
+from tensorplug.core.ops.elementary.activation import (
+    relu_backward,
+    sigmoid_backward,
+    tanh_backward,
+)
 from tensorplug.core.ops.elementary.circular import cos, sin
 from tensorplug.core.ops.elementary.exponential import rsqrt
 from tensorplug.core.ops.elementary.trigonometry import cosh, sinh
@@ -56,12 +60,12 @@ DERIVATIVES = [
     derivative("log2", input=lambda g, input: g / (input * _LN2)._conj()),
     derivative("relu", input=lambda g, result: relu_backward(g, result)),
     derivative("rsqrt", input=lambda g, result: g * (result * result * result * -0.5)._conj()),
-    derivative("sigmoid", input=lambda g, result: g * (result * (1 - result))._conj()),
+    derivative("sigmoid", input=lambda g, result: sigmoid_backward(g, result)),
     derivative("sin", input=lambda g, input: g * cos(input)._conj()),
     derivative("sinh", input=lambda g, input: g * cosh(input)._conj()),
     derivative("sqrt", input=lambda g, result: g / (result * 2)._conj()),
     derivative("tan", input=lambda g, result: g * (result * result + 1)._conj()),
-    derivative("tanh", input=lambda g, result: g * (1 - result * result)._conj()),
+    derivative("tanh", input=lambda g, result: tanh_backward(g, result)),
     derivative("frac", input=lambda g: g),
     derivative("ceil", input=zero),
     derivative("floor", input=zero),

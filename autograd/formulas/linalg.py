@@ -30,7 +30,7 @@ from tensorplug.core.ops.linalg.lu import (
 )
 from tensorplug.core.ops.linalg.rules import adjoint, column, concatenate, conjugate, row, where
 from tensorplug.core.ops.linalg.solvers import linalg_inv_ex, linalg_solve_ex
-from tensorplug.core.ops.linalg.spectra import linalg_eig, linalg_eigh, linalg_pinv, linalg_svd
+from tensorplug.core.ops.linalg.spectra import linalg_pinv, linalg_svd
 from tensorplug.core.ops.linalg.triangular import linalg_lu_solve, solve_triangular_side
 from tensorplug.core.ops.norms import norm_slopes
 from tensorplug.core.tensor.predicates import all_samples
@@ -117,12 +117,12 @@ def _unpacked(g_L: Any, g_U: Any, LU_data: Any, unpack_data: bool) -> Any:
         return zeros_like(LU_data)
     m, n = LU_data._shape[-2:]
     k = min(m, n)
-    lower, upper = g_L.tril(-1), g_U.triu()
+    first = g_L.narrow(-2, 0, k).tril(-1) + g_U.narrow(-1, 0, k).triu()
     if m < n:
-        lower = concatenate([lower, zeros_like(LU_data.narrow(-1, k, n - k))], -1)
-    elif m > n:
-        upper = concatenate([upper, zeros_like(LU_data.narrow(-2, k, m - k))], -2)
-    return lower + upper
+        return concatenate([first, g_U.narrow(-1, k, n - k)], -1)
+    if m > n:
+        return concatenate([first, g_L.narrow(-2, k, m - k)], -2)
+    return first
 
 
 def _triangular(
@@ -209,6 +209,13 @@ def _check_phases(name: str, vectors: str, slopes: Any, like: Any = None) -> Non
         )
 
 
+def _is_blank(g: Any) -> bool:
+    """Return whether a gradient is known to be zeros, as that of what a loss does not use is."""
+    if g.requires_grad or g._batched or g._key.is_meta or g._key.intercepts:
+        return False
+    return not bool(g.any())
+
+
 def _eigh(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     V = eigenvectors
     mixed = adjoint(V) @ g_eigenvectors
@@ -217,11 +224,6 @@ def _eigh(g_eigenvalues: Any, g_eigenvectors: Any, eigenvalues: Any, eigenvector
     mixed = _off_diagonal(mixed)
     inner = _quotient(mixed, row(eigenvalues) - column(eigenvalues))
     return V @ ((inner + g_eigenvalues.to(V.dtype).diag_embed()) @ adjoint(V))
-
-
-def _eigvalsh(g: Any, A: Any, UPLO: str) -> Any:
-    V = linalg_eigh(A, UPLO)[1]
-    return (V * row(g.to(V.dtype))) @ adjoint(V)
 
 
 def _svdvals(g: Any, A: Any) -> Any:
@@ -234,6 +236,9 @@ def _eig(
 ) -> Any:
     V = eigenvectors
     Vh = adjoint(V)
+    if _is_blank(g_eigenvectors):
+        result = linalg_solve_ex(Vh, column(g_eigenvalues) * Vh)[0]
+        return result if A_dtype.is_complex else result.real
     mixed = Vh @ g_eigenvectors
     _check_phases("linalg_eig_backward", "eigenvectors", mixed.diagonal(0, -2, -1))
     # The eigenvectors keep norm 1.
@@ -242,12 +247,6 @@ def _eig(
     inner = _quotient(_off_diagonal(mixed), differences) + g_eigenvalues.diag_embed()
     result = linalg_solve_ex(Vh, inner @ Vh)[0]
     return result if A_dtype.is_complex else result.real
-
-
-def _eigvals(g: Any, A: Any) -> Any:
-    Vh = adjoint(linalg_eig(A)[1])
-    result = linalg_solve_ex(Vh, column(g) * Vh)[0]
-    return result if A.dtype.is_complex else result.real
 
 
 def _eigh_tangent(t: Any, eigenvalues: Any, eigenvectors: Any) -> tuple[Any, Any]:
@@ -411,9 +410,7 @@ DERIVATIVES = [
         "geqrf", "linalg_ldl_factor_ex", "linalg_ldl_solve", "pivots_to_permutation"
     ),
     derivative("linalg_eigh", A=_eigh),
-    derivative("linalg_eigvalsh", A=_eigvalsh),
     derivative("linalg_eig", A=_eig),
-    derivative("linalg_eigvals", A=_eigvals),
     derivative("linalg_svd", A=_svd),
     derivative("linalg_svdvals", A=_svdvals),
     derivative(

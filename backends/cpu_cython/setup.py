@@ -27,6 +27,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "types": ([], []),
     "pointwise_tiles": (["pointwise_tiles.c"], ["pointwise_chains.c"]),
     "copying": (["copying.c"], []),
+    "padding": (["padding.c"], []),
     "creation": ([], []),
     "sorting_search": ([], []),
     "rnn": ([], ["rnn.c"]),

@@ -60,12 +60,12 @@ _NAMES = """
     reflection_pad3d_backward replication_pad1d replication_pad1d_backward replication_pad2d
     replication_pad2d_backward replication_pad3d replication_pad3d_backward rnn_relu_cell
     rnn_tanh_cell row_indices rrelu_with_noise rrelu_with_noise_ rrelu_with_noise_backward
-    rrelu_with_noise_functional select_backward set_grad_enabled sigmoid_backward slice_backward
+    rrelu_with_noise_functional select_backward set_grad_enabled slice_backward
     slice_inverse slow_conv3d slow_conv3d_forward slow_conv_dilated2d slow_conv_dilated3d
     slow_conv_transpose2d slow_conv_transpose3d smooth_l1_loss_backward soft_margin_loss_backward
     softshrink_backward sparse_bsc_tensor sparse_bsr_tensor sparse_csc_tensor sparse_resize
     sparse_resize_ sparse_resize_and_clear sparse_resize_and_clear_ sparse_sampled_addmm sspaddmm
-    tanh_backward thnn_conv2d threshold_backward to_dense_backward to_padded_tensor trace_backward
+    thnn_conv2d threshold_backward to_dense_backward to_padded_tensor trace_backward
     unfold_backward uniform unique_dim unique_dim_consecutive unsafe_split_with_sizes
     upsample_bicubic2d upsample_bicubic2d_backward upsample_bilinear2d
     upsample_bilinear2d_backward upsample_linear1d upsample_linear1d_backward upsample_nearest1d

@@ -31,6 +31,15 @@ def _record(
     return OpRecord(op, unary(low, high), floating(function), dtypes=ALL_DTYPES, **options)
 
 
+def _gradient(op: str, function: Any, samples: Any, others: tuple[DType, ...] = ()) -> OpRecord:
+    """Return the record of an op of a gradient and a result."""
+
+    def reference(g: Any, y: Any) -> Any:
+        return function(g, np.conj(y)).astype(np.result_type(g, y))
+
+    return OpRecord(op, samples, reference, dtypes=(*FLOATS, *others), torch="")
+
+
 # --- rounding ---------------------------------------------------------------------------------
 def _round_samples(make: Any, dtype: DType) -> Iterator[Sample]:
     yield from unary()(make, dtype)
@@ -66,12 +75,19 @@ RECORDS = [
     _record("log10", np.log10, 0.2, 9),
     _record("log1p", np.log1p, -0.8, 9),
     _record("log2", np.log2, 0.2, 9),
-    OpRecord(
-        "relu_backward",
-        binary(),
-        lambda g, y: np.where(y <= 0, 0, g),
-        dtypes=FLOATS,
-        torch="",
+    _gradient("relu_backward", lambda g, y: np.where(y <= 0, 0, g), binary()),
+    _gradient(
+        "sigmoid_backward",
+        lambda g, y: g * (y * (1 - y)),
+        binary(other_low=0.05, other_high=0.95),
+        COMPLEXES,
+    ),
+    # Near 1 the difference cancels, by which half precision is off if each step is rounded.
+    _gradient(
+        "tanh_backward",
+        lambda g, y: g * (1 - y * y),
+        binary(other_low=-0.6, other_high=0.6),
+        COMPLEXES,
     ),
     OpRecord(
         "relu",

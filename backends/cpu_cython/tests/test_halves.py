@@ -18,8 +18,9 @@ from tensorplug_cpu_cython import pointwise
 #: Why the kernel of another plugin, or the op's body, computes halves.
 OTHERS = {
     "LAPACK's are not for halves": {
-        "geqrf", "linalg_cholesky_ex", "linalg_det", "linalg_eigh", "linalg_eigvalsh",
-        "linalg_householder_product", "linalg_inv_ex", "linalg_ldl_factor_ex", "linalg_lu_factor_ex",
+        "geqrf", "linalg_cholesky_ex", "linalg_det", "linalg_eig", "linalg_eigh", "linalg_eigvals",
+        "linalg_eigvalsh", "linalg_householder_product", "linalg_inv_ex", "linalg_ldl_factor_ex",
+        "linalg_lu_factor_ex",
         "linalg_lstsq", "linalg_lu_solve", "linalg_qr", "linalg_slogdet", "linalg_solve_ex",
         "linalg_solve_triangular", "linalg_svd", "linalg_svdvals", "lu_unpack", "matrix_exp", "ormqr",
     },

@@ -112,3 +112,38 @@ def test_what_is_not_finite_is_left_to_lapack(value: float) -> None:
         expected = outcome("cpu_numpy", function, a)
         assert expected != "found"
         assert outcome("cpu_cython", function, a) == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("kind", [*KINDS, "rotations"])
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 17])
+def test_general(n: int, kind: str, dtype: Any) -> None:
+    a = matrices(3, n, n, "random" if kind == "rotations" else kind)
+    if kind == "rotations":  # of which no eigenvalue is real
+        a = a - a.mT
+    if dtype in (np.complex64, np.complex128):
+        a = a + 1j * matrices(3, n, n, kind if kind != "rotations" else "random")[::-1]
+    a = a.astype(dtype)
+    values, vectors = (t.numpy() for t in tp.linalg.eig(tp.from_numpy(a)))
+    alone = tp.linalg.eigvals(tp.from_numpy(a)).numpy()
+    single = np.finfo(dtype).eps > 1e-10
+    assert (
+        values.dtype == vectors.dtype == alone.dtype == (np.complex64 if single else np.complex128)
+    )
+    precision = {"rtol": 0, "atol": (3e-5 if single else 1e-13) * max(1.0, np.abs(a).max()) * n}
+    np.testing.assert_allclose(a @ vectors, vectors * values[:, None], **precision)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-2), 1, rtol=1e-5)
+    np.testing.assert_allclose(values.sum(-1), np.trace(a, axis1=-2, axis2=-1), **precision)
+    if kind == "random":  # elsewhere they are many times, and so ill-conditioned
+        order = [np.sort_complex(np.round(v, 3)) for v in (values, alone)]
+        np.testing.assert_allclose(order[0], order[1], atol=3e-3)
+
+
+def test_general_in_other_layouts_and_what_is_refused() -> None:
+    a = np.random.default_rng(0).standard_normal((2, 12, 12))
+    expected = np.linalg.eigvals(a.mT[:, ::2, ::2])
+    found = tp.linalg.eigvals(tp.from_numpy(a).mT[:, ::2, ::2]).numpy()
+    np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(expected), atol=1e-10)
+    assert tp.linalg.eig(tp.zeros(0, 3, 3)).eigenvectors.shape == (0, 3, 3)
+    with pytest.raises(RuntimeError):
+        tp.linalg.eigvals(tp.full((2, 2), float("nan")))

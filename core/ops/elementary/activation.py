@@ -48,3 +48,15 @@ def relu(input: Tensor) -> Spec:
 def relu_backward(g: Tensor, result: Tensor) -> Tensor:
     """Return the gradient of relu's input, from that of its result and the result."""
     return where(le(result, 0), 0, g)
+
+
+@composite(method=False, elementwise=True)
+def sigmoid_backward(g: Tensor, result: Tensor) -> Tensor:
+    """Return the gradient of sigmoid's input, from that of its result and the result."""
+    return g * (result * (1 - result))._conj()
+
+
+@composite(method=False, elementwise=True)
+def tanh_backward(g: Tensor, result: Tensor) -> Tensor:
+    """Return the gradient of tanh's input, from that of its result and the result."""
+    return g * (1 - result * result)._conj()

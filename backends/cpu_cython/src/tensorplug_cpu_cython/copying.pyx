@@ -1,4 +1,4 @@
-"""Copies of whole rows: joined, rolled and padded arrays, triangles of matrices, sequences of numbers."""
+"""Copies of whole rows: joined and rolled arrays, triangles of matrices, sequences of numbers."""
 
 import numpy
 

@@ -1,8 +1,12 @@
 """Eigenvalues and singular values, with their vectors."""
 
+import numpy
+
 cimport numpy as np
+from cython cimport floating
 from libc.stdlib cimport free
 
+from .allocator cimport new_array
 from .linalg_lapack cimport (
     call11, call13, call14, call15, contiguous, copied, empty_like, is_nan, is_tall, last_size, matrices, matrices_of,
     per_matrix, room, routine, transpose_into
@@ -41,10 +45,95 @@ cdef tuple small_singular(A, str job):
     return (U, values, Vh) if small_svd(own, U, values, Vh) else None
 
 
+cdef void put_together(
+    const floating *real, const floating *imag, const floating *parts, floating *values, floating *vectors, int n
+) noexcept nogil:
+    """Write eigenvalues, and vectors unless that is NULL, as complex numbers; of a pair LAPACK gives the first's parts."""
+    cdef Py_ssize_t i, j = 0
+    cdef floating *to
+    for i in range(n):
+        values[2 * i], values[2 * i + 1] = real[i], imag[i]
+    while vectors != NULL and j < n:
+        if imag[j] == 0:
+            for i in range(n):
+                to = vectors + 2 * (i * n + j)
+                to[0], to[1] = parts[j * n + i], 0
+            j += 1
+            continue
+        for i in range(n):
+            to = vectors + 2 * (i * n + j)
+            to[0] = to[2] = parts[j * n + i]
+            to[1] = parts[(j + 1) * n + i]
+            to[3] = -to[1]
+        j += 2
+
+
+cdef tuple general(A, bint wanted):
+    """Return complex eigenvalues, and the vectors or None; None where LAPACK failed."""
+    cdef np.ndarray own = contiguous(A), values, vectors = None
+    cdef matrices batch = matrices_of(own)
+    cdef str letter = A.dtype.char
+    cdef bint of_complex = letter in "FD", single = letter in "fF"
+    cdef call14 geev = <call14> routine("geev", letter)
+    cdef int n = batch.rows, size = np.PyArray_ITEMSIZE(own), info = 0, lwork = -1
+    cdef int real = 4 if single else 8
+    cdef Py_ssize_t k, number = 2 * real
+    cdef char answer[16]
+    cdef char *never = "N"
+    cdef char *job = "V" if wanted else "N"
+    values = per_matrix(own, np.NPY_CFLOAT if single else np.NPY_CDOUBLE, n)
+    if wanted:
+        vectors = new_array(<np.dtype> np.PyArray_DESCR(values), np.PyArray_NDIM(own), np.PyArray_DIMS(own), NULL)
+    cdef char *w = <char *> np.PyArray_DATA(values)
+    cdef char *v = <char *> np.PyArray_DATA(vectors) if wanted else NULL
+    if of_complex:
+        geev(never, job, &n, answer, &n, w, answer, &n, answer, &n, answer, &lwork, answer, &info)
+    else:
+        geev(never, job, &n, answer, &n, answer, answer, answer, &n, answer, &n, answer, &lwork, &info)
+    lwork = <int> ((<float *> answer)[0] if single else (<double *> answer)[0]) + 1
+    cdef char *matrix = <char *> room(2 * batch.bytes + 2 * n * real + <Py_ssize_t> lwork * size)
+    cdef char *found = matrix + batch.bytes  # the vectors as columns
+    cdef char *work = found + batch.bytes
+    cdef char *parts = work + <Py_ssize_t> lwork * size  # of the values; room for as many reals, where they are complex
+    with nogil:
+        for k in range(batch.count):
+            transpose_into(batch.data + k * batch.bytes, matrix, n, n, size)
+            if of_complex:
+                geev(never, job, &n, matrix, &n, w, found, &n, found, &n, work, &lwork, parts, &info)
+            else:
+                geev(
+                    never, job, &n, matrix, &n, parts, parts + n * real, found, &n, found, &n, work, &lwork, &info)
+            if info:
+                break
+            if of_complex:
+                if wanted:
+                    transpose_into(found, v, n, n, size)
+            elif single:
+                put_together[float](
+                    <float *> parts, <float *> parts + n, <float *> found, <float *> w, <float *> v, n)
+            else:
+                put_together[double](
+                    <double *> parts, <double *> parts + n, <double *> found, <double *> w, <double *> v, n)
+            w += n * number
+            if wanted:
+                v += n * n * number
+    free(matrix)
+    return None if info else (values, vectors)
+
+
 def kernels(below):
     """Return the kernels by op; `below` gives the kernel beneath that of an op, for what these leave to it."""
     eigh_below, eigvalsh_below = below("linalg_eigh"), below("linalg_eigvalsh")
     svd_below, svdvals_below = below("linalg_svd"), below("linalg_svdvals")
+    eig_below, eigvals_below = below("linalg_eig"), below("linalg_eigvals")
+
+    def linalg_eig(A):
+        found = general(A, True) if A.size and numpy.isfinite(A).all() else None
+        return eig_below(A) if found is None else found
+
+    def linalg_eigvals(A):
+        found = general(A, False) if A.size and numpy.isfinite(A).all() else None
+        return eigvals_below(A) if found is None else found[0]
 
     def eigh(A, UPLO, bint vectors):
         """Return eigenvalues, and the vectors if they are wanted; None where LAPACK failed."""
@@ -187,6 +276,6 @@ def kernels(below):
     return {
         function.__name__: function
         for function in (
-            linalg_eigh, linalg_eigvalsh, linalg_svd, linalg_svdvals,
+            linalg_eig, linalg_eigvals, linalg_eigh, linalg_eigvalsh, linalg_svd, linalg_svdvals,
         )
     }

@@ -437,43 +437,6 @@ def diag_embed(value, Py_ssize_t offset, int dim1, int dim2):
     return result
 
 
-def padded(value, tuple sizes, around):
-    """Return `value` with so many elements before and behind each of the last dimensions, from the last on.
-
-    Negative numbers take away; what is added is the number `around`.
-    """
-    cdef np.ndarray input = array_of(value), result
-    cdef np.npy_intp kept[64]
-    cdef int dims = np.PyArray_NDIM(input), d, i, last = dims - <int> len(sizes) // 2
-    cdef char *data = <char *> np.PyArray_DATA(input)
-    cdef Py_ssize_t before, behind, offset = 0
-    cdef list shape = []
-    for d in range(dims):
-        kept[d] = np.PyArray_DIM(input, d)
-        if d < last:
-            shape.append(kept[d])
-            continue
-        i = 2 * (dims - 1 - d)
-        before, behind = sizes[i], sizes[i + 1]
-        shape.append(kept[d] + before + behind)
-        kept[d] += min(before, 0) + min(behind, 0)
-        if kept[d] < 0:
-            kept[d] = 0
-    result = pointwise.fill_new(tuple(shape), around, <np.dtype> np.PyArray_DESCR(input))
-    for d in range(dims):
-        if not kept[d]:
-            return result
-        if d >= last:
-            before = sizes[2 * (dims - 1 - d)]
-            if before < 0:
-                data -= before * np.PyArray_STRIDE(input, d)
-            else:
-                offset += before * np.PyArray_STRIDE(result, d)
-    shown = tp_view(result, <char *> np.PyArray_DATA(result) + offset, dims, kept, np.PyArray_STRIDES(result))
-    pointwise.copy(shown, tp_view(input, data, dims, kept, np.PyArray_STRIDES(input)), shown)
-    return result
-
-
 ctypedef fused number:
     float
     double

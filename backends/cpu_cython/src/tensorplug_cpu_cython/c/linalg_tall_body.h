@@ -1,13 +1,22 @@
 /* The functions of linalg_tall.c for one type T. */
 
+/* The product of two columns of a block: of one sum each step would wait for the one before. */
+static inline T NAME(dot)(const T *one, const T *other) {
+    enum { SUMS = 32 };
+    T sums[SUMS] = {0};
+    for (int i = 0; i < TP_TALL_ROWS; i += SUMS)
+        for (int l = 0; l < SUMS; l++) sums[l] += one[i + l] * other[i + l];
+    for (int half = SUMS / 2; half; half /= 2)
+        for (int l = 0; l < half; l++) sums[l] += sums[l + half];
+    return sums[0];
+}
+
 /* Reflect a vector below `alpha` into that: leave the reflector, whose first element is 1, in its place. */
 static T NAME(reflector)(T *alpha, T *x, ptrdiff_t n, ptrdiff_t step) {
     T squares = 0;
-    if (step == 1) {
-        _Pragma("omp simd reduction(+ : squares)") for (ptrdiff_t i = 0; i < n; i++) squares += x[i] * x[i];
-    } else {
+    if (n == TP_TALL_ROWS) squares = NAME(dot)(x, x); /* a column of a block */
+    else
         for (ptrdiff_t i = 0; i < n; i++) squares += x[i * step] * x[i * step];
-    }
     if (squares == 0) return 0;
     const T norm = SQRT(*alpha * *alpha + squares), beta = *alpha > 0 ? -norm : norm;
     const T scale = 1 / (*alpha - beta), tau = (beta - *alpha) / beta;
@@ -51,7 +60,7 @@ static int NAME(load)(const tp_tall_pair *pair, ptrdiff_t first, ptrdiff_t rows,
         for (int c = 0; c < columns; c++, block += TP_TALL_ROWS) {
             for (ptrdiff_t i = 0; i < rows; i++) block[i] = from[i * columns + c];
             for (ptrdiff_t i = rows; i < TP_TALL_ROWS; i++) block[i] = 0;
-            for (ptrdiff_t i = 0; i < TP_TALL_ROWS; i++) out |= !(block[i] <= LIMIT && block[i] >= -LIMIT);
+            for (ptrdiff_t i = 0; i < TP_TALL_ROWS; i++) out |= !(block[i] <= LIMIT) | !(block[i] >= -LIMIT);
         }
     }
     return !out;
@@ -79,9 +88,8 @@ static int NAME(reduce)(const tp_tall_pair *pair, void *into, void *kept) {
             T *v = block + j * TP_TALL_ROWS;
             tau[j] = NAME(reflector)(r + j * n + j, v, TP_TALL_ROWS, 1);
             for (int k = j + 1; k < n; k++) {
-                T *y = block + k * TP_TALL_ROWS, dot = 0;
-                _Pragma("omp simd reduction(+ : dot)") for (int i = 0; i < TP_TALL_ROWS; i++) dot += v[i] * y[i];
-                dot = (dot + r[j * n + k]) * tau[j];
+                T *y = block + k * TP_TALL_ROWS;
+                const T dot = (NAME(dot)(v, y) + r[j * n + k]) * tau[j];
                 r[j * n + k] -= dot;
                 INDEPENDENT for (int i = 0; i < TP_TALL_ROWS; i++) y[i] -= dot * v[i];
             }
@@ -103,12 +111,7 @@ static void NAME(expand)(const void *kept, ptrdiff_t rows, int n, void *factor, 
         /* The block's reflections are I - V t V^T, where V is I over what lies in the block (Schreiber and Van Loan). */
         for (int j = 0; j < n; j++) {
             T dots[TP_TALL_COLUMNS];
-            for (int i = 0; i < j; i++) {
-                const T *one = block + i * TP_TALL_ROWS, *other = block + j * TP_TALL_ROWS;
-                T dot = 0;
-                _Pragma("omp simd reduction(+ : dot)") for (int l = 0; l < TP_TALL_ROWS; l++) dot += one[l] * other[l];
-                dots[i] = dot;
-            }
+            for (int i = 0; i < j; i++) dots[i] = NAME(dot)(block + i * TP_TALL_ROWS, block + j * TP_TALL_ROWS);
             t[j * n + j] = tau[j];
             for (int i = 0; i < j; i++) {
                 T total = 0;
@@ -123,15 +126,19 @@ static void NAME(expand)(const void *kept, ptrdiff_t rows, int n, void *factor, 
                 z[i * n + c] = total;
             }
         for (int i = 0; i < n * n; i++) w[i] -= z[i];
-        for (int c = 0; c < n; c++) {
-            for (int first = 0; first < TP_TALL_ROWS; first += LANES) {
-                T sums[LANES] = {0};
+        for (int first = 0; first < TP_TALL_ROWS; first += LANES) {
+            T sums[TP_TALL_COLUMNS][LANES];
+            for (int c = 0; c < n; c++) {
+                T row[LANES] = {0};
                 for (int j = 0; j < n; j++) {
                     const T *v = block + j * TP_TALL_ROWS + first, times = z[j * n + c];
-                    for (int l = 0; l < LANES; l++) sums[l] -= v[l] * times;
+                    for (int l = 0; l < LANES; l++) row[l] -= v[l] * times;
                 }
-                for (int l = 0; l < LANES; l++) y[(first + l) * n + c] = sums[l];
+                for (int l = 0; l < LANES; l++) sums[c][l] = row[l];
             }
+            T *to = y + first * n;
+            for (int l = 0; l < LANES; l++)
+                for (int c = 0; c < n; c++) *to++ = sums[c][l];
         }
         memcpy(out + start * n, y, sizeof(T) * (size_t)(count * n));
     }

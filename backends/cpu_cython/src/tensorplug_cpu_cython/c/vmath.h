@@ -195,8 +195,10 @@ INLINE double m_log_F64(double x) {
     return log_at_ends_F64(x, y + n * 0x1.62e42fee00000p-1);
 }
 
-/* What rounding lost of 1 + x joins the remainder. */
-INLINE float m_log1p_F32(float x) {
+/* What rounding lost of 1 + x joins the remainder. A tiny number is its own result: its powers, which may be subnormal
+   and so take several times as long, are those of 1. */
+INLINE float m_log1p_F32(float given) {
+    const float x = fabsf(given) < 0x1p-25f ? 1.0f : given;
     float u = 1.0f + x, n, f = log_remainder_F32(u, &n);
     float lost = x < 1.0f ? x - (u - 1.0f) : 1.0f - (u - x);
     lost *= power_of_two_F32((uint32_t)(-(int32_t)n) << 23);
@@ -204,10 +206,11 @@ INLINE float m_log1p_F32(float x) {
     float s = f * f;
     float y = log1p_rest_F32(f) * s * f + n * -2.12194440e-4f;
     y = log_at_ends_F32(u, f + (y - 0.5f * s) + n * 0.693359375f);
-    return x == 0.0f ? x : y;
+    return fabsf(given) < 0x1p-25f ? given : y;
 }
 
-INLINE double m_log1p_F64(double x) {
+INLINE double m_log1p_F64(double given) {
+    const double x = fabs(given) < 0x1p-54 ? 1.0 : given;
     double u = 1.0 + x, n, f = log_remainder_F64(u, &n);
     double lost = x < 1.0 ? x - (u - 1.0) : 1.0 - (u - x);
     lost *= power_of_two_F64(whole_F64(WHOLE - n));
@@ -215,7 +218,7 @@ INLINE double m_log1p_F64(double x) {
     double s = f / (2.0 + f);
     double y = f - (s * (f - log_rest_F64(s * s)) - n * 0x1.a39ef35793c76p-33);
     y = log_at_ends_F64(u, y + n * 0x1.62e42fee00000p-1);
-    return x == 0.0 ? x : y;
+    return fabs(given) < 0x1p-54 ? given : y;
 }
 
 /* 1 - 2 / (exp(2 |x|) + 1), which is 1 from 10 on; near zero, where that cancels, a polynomial. */

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tensorplug.plugin import ALL_DTYPES, KernelTable
 
-from .. import strided
+from .. import padding
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    table.add("constant_pad_nd", strided.padded, dtypes=ALL_DTYPES)
+    table.add("constant_pad_nd", padding.constant_pad_nd, dtypes=ALL_DTYPES)

@@ -1,0 +1,3 @@
+from typing import Any
+
+def constant_pad_nd(value: Any, sizes: tuple[int, ...], around: float) -> Any: ...
