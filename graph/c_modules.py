@@ -36,41 +36,33 @@ EFFECTS = _ids((builtins.print, builtins.input, builtins.open, builtins.breakpoi
 #: What tells of the interpreter: who calls, where an object lies, who else has it.
 INTERPRETER = _ids((
     builtins.__import__, builtins.globals, builtins.hash, builtins.id, sys._getframe, sys.exc_info,
-    sys.gettrace,
-    sys.getprofile, sys.getrefcount, gc.get_referrers, gc.isenabled, weakref.getweakrefcount,
-    weakref.getweakrefs,
+    sys.gettrace, sys.getprofile, sys.getrefcount, gc.get_referrers, gc.isenabled,
+    weakref.getweakrefcount, weakref.getweakrefs,
 ))  # fmt: skip
 #: Modules whose functions do something besides, or differ from call to call: whoever calls them.
 IMPURE_MODULES = frozenset((
     "time", "random", "_random", "secrets", "posix", "datetime", "_datetime", "_warnings", "atexit",
-    "_ctypes",
-    "_locale", "_queue", "_signal", "_socket", "_sqlite3", "sqlite3", "select", "_asyncio", "_curses",
-    "_curses_panel", "_dbm", "_gdbm", "_interpchannels", "_interpqueues", "_interpreters", "_lsprof",
-    "_multiprocessing", "_overlapped", "_posixshmem", "_posixsubprocess", "_remote_debugging", "_scproxy",
-    "_ssl",
-    "_tkinter", "_uuid", "_winapi", "_wmi", "_xxsubinterpreters", "_xxinterpchannels", "faulthandler",
-    "fcntl",
-    "grp", "mmap", "msvcrt", "nis", "nt", "ossaudiodev", "pwd", "readline", "resource", "spwd", "syslog",
-    "termios",
-    "winreg", "winsound",
+    "_ctypes", "_locale", "_queue", "_signal", "_socket", "_sqlite3", "sqlite3", "select", "_asyncio",
+    "_curses", "_curses_panel", "_dbm", "_gdbm", "_interpchannels", "_interpqueues", "_interpreters",
+    "_lsprof", "_multiprocessing", "_overlapped", "_posixshmem", "_posixsubprocess", "_remote_debugging",
+    "_scproxy", "_ssl", "_tkinter", "_uuid", "_winapi", "_wmi", "_xxsubinterpreters",
+    "_xxinterpchannels", "faulthandler", "fcntl", "grp", "mmap", "msvcrt", "nis", "nt", "ossaudiodev",
+    "pwd", "readline", "resource", "spwd", "syslog", "termios", "winreg", "winsound",
 ))  # fmt: skip
 #: Modules whose functions, and methods of whose classes, do nothing besides.
 PURE_MODULES = frozenset((
     "_abc", "_bisect", "_blake2", "_bz2", "_codecs", "_codecs_cn", "_codecs_hk", "_codecs_iso2022",
     "_codecs_jp", "_codecs_kr", "_codecs_tw", "_collections", "_contextvars", "_csv", "_decimal",
-    "_functools",
-    "_hashlib", "_heapq", "_hmac", "_json", "_lzma", "_md5", "_multibytecodec", "_operator", "_pickle",
-    "_sha1",
-    "_sha2", "_sha256", "_sha3", "_sha512", "_sre", "_stat", "_statistics", "_string", "_struct", "_types",
-    "_typing", "_weakref", "_zstd", "array", "audioop", "binascii", "builtins", "cmath", "collections",
-    "decimal",
-    "errno", "functools", "itertools", "math", "numpy", "operator", "re", "types", "typing", "unicodedata",
-    "weakref", "zlib",
+    "_functools", "_hashlib", "_heapq", "_hmac", "_json", "_lzma", "_md5", "_multibytecodec",
+    "_operator", "_pickle", "_sha1", "_sha2", "_sha256", "_sha3", "_sha512", "_sre", "_stat",
+    "_statistics", "_string", "_struct", "_types", "_typing", "_weakref", "_zstd", "array", "audioop",
+    "binascii", "builtins", "cmath", "collections", "decimal", "errno", "functools", "itertools", "math",
+    "numpy", "operator", "re", "types", "typing", "unicodedata", "weakref", "zlib",
 ))  # fmt: skip
 #: Those that Python's own modules call for what programs do not see, such as locks; programs may not.
 INTERNAL_MODULES = frozenset((
-    "_ast", "_crypt", "_elementtree", "_imp", "_io", "_opcode", "_suggestions", "_symtable", "_sysconfig",
-    "_thread", "_tokenize", "_tracemalloc", "_zoneinfo", "gc", "marshal", "pyexpat", "sys",
+    "_ast", "_crypt", "_elementtree", "_imp", "_io", "_opcode", "_suggestions", "_symtable",
+    "_sysconfig", "_thread", "_tokenize", "_tracemalloc", "_zoneinfo", "gc", "marshal", "pyexpat", "sys",
 ))  # fmt: skip
 #: Functions of pure modules, and methods by their names, that read or change what is none of a program's.
 IMPURE_METHODS = frozenset((
@@ -80,15 +72,19 @@ IMPURE_METHODS = frozenset((
     ("array", "buffer_info"), ("builtins", "__sizeof__"), ("builtins", "__subclasses__"),
     ("functools", "cache_info"), ("numpy", "fromfile"), ("numpy", "tofile"),
     # Contexts of decimal numbers hold settings, which are a thread's own.
-    *[(module, name) for module in ("_decimal", "decimal") for name in ("getcontext", "localcontext",
-    "setcontext")],
+    *[
+        (module, name)
+        for module in ("_decimal", "decimal")
+        for name in ("getcontext", "localcontext", "setcontext")
+    ],
 ))  # fmt: skip
 #: Functions that change what others see, for whomever Python's own modules call them.
 SYSTEM = _ids((
-    *_some(sys, "displayhook", "excepthook", "unraisablehook", "exit", "breakpointhook",
-    "activate_stack_trampoline",
-           "deactivate_stack_trampoline", "addaudithook",
-           *[name for name in dir(sys) if name.startswith("set")]),
+    *_some(
+        sys, "displayhook", "excepthook", "unraisablehook", "exit", "breakpointhook", "addaudithook",
+        "activate_stack_trampoline", "deactivate_stack_trampoline",
+        *[name for name in dir(sys) if name.startswith("set")],
+    ),
     *_some(_thread, "start_new_thread", "start_new", "start_joinable_thread", "interrupt_main"),
     *_some(gc, "collect", "freeze", "unfreeze", "set_debug", "set_threshold", "get_count", "get_stats"),
 ))  # fmt: skip
@@ -98,8 +94,7 @@ PURE_KINDS = (io.StringIO, io.BytesIO)
 #: Modules, beside the pure ones, of classes whose objects are made without doing or reading anything.
 OF_PURE_CLASSES = frozenset((
     "_ast", "ast", "_ctypes", "_datetime", "datetime", "_elementtree", "_io", "_queue", "_thread",
-    "_zoneinfo",
-    "zoneinfo", "pyexpat",
+    "_zoneinfo", "zoneinfo", "pyexpat",
 ))  # fmt: skip
 #: Classes of which that is not so: making one opens, or draws, something.
 IMPURE_CLASSES: tuple[type, ...] = (io.FileIO, _random.Random)
