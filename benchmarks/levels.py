@@ -15,7 +15,7 @@ from statistics import geometric_mean
 
 import tensorplug as tp
 
-from . import breadth
+from .breadth_page import cells_of
 
 LEVELS = ("v2", "v3", "v4")
 WORST = 20
@@ -32,7 +32,7 @@ def measured(level: str, arguments: Sequence[str], folder: Path) -> dict[Case, f
     environment = os.environ | {"TENSORPLUG_CPU_SIMD": level}
     # Its status is of the numbers, which `make bench` looks at.
     subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
-    cells = breadth.cells_of(out / "breadth.json")
+    cells = cells_of(out / "breadth.json")
     return {(one.name, one.size, one.way): one.ours for one in cells if not one.error}
 
 

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from benchmarks import breadth
-from benchmarks.breadth import Cell
+from benchmarks import breadth, breadth_page
+from benchmarks.breadth_page import Cell
 
 CELLS = [
     Cell("add", "top level", "small", "forward", 1.0, 2.0, "agree"),
@@ -18,14 +18,14 @@ CELLS = [
 
 
 def test_means_and_shares():
-    lines = breadth.summary([cell for cell in CELLS if not cell.error])
+    lines = breadth_page.summary([cell for cell in CELLS if not cell.error])
     assert "| top level | 1.00, 50%/0% of 2 |" in lines
     assert "| linalg | 3.00, 100%/100% of 1 |" in lines
     assert "| all | 1.44, 67%/33% of 3 |" in lines
 
 
 def test_what_is_worst_and_what_was_not_timed_is_named():
-    text = breadth.page(CELLS, "Today.")
+    text = breadth_page.page(CELLS, "Today.")
     assert "- linalg, small, forward: lu 3.0" in text
     assert "Numbers that differ from torch's: linalg.lu." in text
     assert "refuses the sample: fft.fft." in text
@@ -40,7 +40,7 @@ def test_larger_forms_that_were_left_out_are_named_with_the_reason():
         Cell("mode", "top level", "1e7", "backward", error="TimeoutError: a call takes too long"),
         Cell("add", "top level", "1e7", "forward", 1.0, 2.0, "agree"),
     ]
-    text = breadth.page([*CELLS, *left_out], "Today.")
+    text = breadth_page.page([*CELLS, *left_out], "Today.")
     assert (
         "Left out at 1e7, forward: igamma (TimeoutError: a call takes too long); "
         "cdist, outer (memory)."
@@ -51,13 +51,13 @@ def test_larger_forms_that_were_left_out_are_named_with_the_reason():
 
 def test_the_table_goes_between_the_markers(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text(f"a\n{breadth.BEGIN}\nold\n{breadth.END}\nb\n", "utf-8")
+    page.write_text(f"a\n{breadth_page.BEGIN}\nold\n{breadth_page.END}\nb\n", "utf-8")
     for text in ("new", "newer"):
-        breadth.write_between(page, text)
-    assert page.read_text("utf-8") == f"a\n{breadth.BEGIN}\nnewer\n{breadth.END}\nb\n"
+        breadth_page.write_between(page, text)
+    assert page.read_text("utf-8") == f"a\n{breadth_page.BEGIN}\nnewer\n{breadth_page.END}\nb\n"
     page.write_text("no markers", "utf-8")
     with pytest.raises(ValueError, match="has no markers"):
-        breadth.write_between(page, "new")
+        breadth_page.write_between(page, "new")
 
 
 def test_verdicts():
@@ -79,7 +79,7 @@ def test_parts_of_a_table_are_put_together(tmp_path):
     rows[3].update(ours=None, theirs=None)
     part = tmp_path / "part.json"
     part.write_text(json.dumps({"cells": rows}), "utf-8")
-    found = breadth.cells_of(part)
+    found = breadth_page.cells_of(part)
     assert found[:3] == CELLS[:3]
     assert found[3].error == CELLS[3].error
     assert math.isnan(found[3].ours)

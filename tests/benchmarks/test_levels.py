@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import pytest
 from benchmarks import levels
-from benchmarks.breadth import Cell
+from benchmarks.breadth_page import Cell
 
 import tensorplug as tp
 
