@@ -3,6 +3,7 @@
 And each one draws the same numbers, whichever tests ran before it.
 """
 
+import argparse
 import gc
 import zlib
 
@@ -16,17 +17,29 @@ BEFORE = pytest.StashKey()
 
 
 def pytest_addoption(parser):
-    sample = "of the tests that are marked as slow take every Nth, always the same ones"
-    parser.addoption("--slow-every", default=1, type=int, metavar="N", help=sample)
+    slow = "of the tests that are marked as slow take every Nth, always the same ones"
+    parser.addoption("--slow-every", default=1, type=int, metavar="N", help=slow)
+    part = "of the tests in a folder take every Nth, always the same ones; may be given again"
+    parser.addoption(
+        "--part", default=[], action="append", type=_part, metavar="FOLDER=N", help=part
+    )
+
+
+def _part(value):
+    folder, _, every = value.partition("=")
+    if not every.isdigit() or not int(every):
+        raise argparse.ArgumentTypeError(f"expected FOLDER=N, such as tests/nn=2, got {value!r}")
+    return folder.rstrip("/") + "/", int(every)
 
 
 def pytest_collection_modifyitems(config, items):
-    every = config.getoption("--slow-every")
-    left = {
-        item
-        for item in items
-        if item.get_closest_marker("slow") and zlib.crc32(item.nodeid.encode()) % every
-    }
+    slow_every, parts = config.getoption("--slow-every"), config.getoption("--part")
+    left = set()
+    for item in items:
+        steps = [every for folder, every in parts if item.nodeid.startswith(folder)]
+        steps += [slow_every] if item.get_closest_marker("slow") else []
+        if any(zlib.crc32(item.nodeid.encode()) % every for every in steps):
+            left.add(item)
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]
 
