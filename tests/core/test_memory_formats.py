@@ -341,7 +341,7 @@ def test_anything_else_is_refused(value: Any) -> None:
 
 @pytest.mark.parametrize("chosen", ["contiguous_format", "preserve_format", "channels_last"])
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 3, 1, 2), (3, 2, 1, 0), (1, 0, 3, 2)], ids=str)
-def test_conversions_keep_values_in_every_order(chosen, order):
+def test_conversions_keep_values_in_every_order(chosen: str, order: tuple[int, ...]) -> None:
     """In whichever order numbers lie, and shall lie, each stays in its place."""
     numbers = tp.arange(36.0).reshape(2, 3, 2, 3)
     inverse = [order.index(dim) for dim in range(4)]
