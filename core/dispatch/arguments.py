@@ -14,23 +14,10 @@ from ..tensor.shapes import Size, is_truth
 from .interception import Intercepted, intercepted
 from .op import Op
 
+#: Classes of arguments of which those that are equal are the same, so that they can be keys.
+CONSTANTS = frozenset({int, bool, str, type(None), DType, Device, Size, memory_format})
 # Of a class that is not here, as of a format of memory, Python makes an error for each thing that it has not.
-_PLAIN = frozenset(
-    {
-        int,
-        float,
-        bool,
-        complex,
-        str,
-        type(None),
-        DType,
-        Device,
-        Size,
-        memory_format,
-        slice,
-        type(...),
-    }
-)
+_PLAIN = CONSTANTS | {float, complex, slice, type(...)}
 
 
 class Foreign(TypeError):

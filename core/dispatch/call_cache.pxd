@@ -33,7 +33,7 @@ cdef class CallCache:
     cdef public object replayed
     cdef public bint by_shape
     cdef public Py_ssize_t missed, refused, unrecorded
-    cdef public bint delegates
+    cdef public bint converts, delegates
 
     @cython.locals(
         cached=CachedCall, values=tuple, keys=tuple, rest=tuple, given=tuple, names=tuple, gathered=list, position=Py_ssize_t, turn=Py_ssize_t, number=Py_ssize_t,

@@ -133,12 +133,13 @@ class CallCache:
     """The cached calls of one op, and what served the latest one; of view ops that is a plan.
 
     Those of a view op are `by_shape` if its second argument is a tensor that tells a shape, and no more.
-    `delegates` tells whether the op's rule made a call of other ops instead.
+    `delegates` tells whether the op's rule made a call of other ops instead, `converts` whether it made
+    tensors of its arguments, by a conversion say.
     """
 
     __slots__ = (
-        "by_shape", "calls", "delegates", "latest", "missed", "recent", "refused", "replayed", "replays",
-        "unrecorded",
+        "by_shape", "calls", "converts", "delegates", "latest", "missed", "recent", "refused", "replayed",
+        "replays", "unrecorded",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -149,7 +150,7 @@ class CallCache:
         self.missed = 0  # plans that were not kept, see store_plan
         self.replays: dict[Any, Any] = {}  # see .replay
         self.replayed: Any = None  # the latest of them
-        self.delegates = False
+        self.converts = self.delegates = False
         self.refused = self.unrecorded = 0
         _caches.append(self)
 
@@ -310,6 +311,7 @@ def cache_call(
             if bound and slot < len(args) and args[slot] is value:
                 index = slot
             if index is None:  # a tensor that the rule made, by a conversion say
+                cache.converts = True
                 return None
             if value._key is not spec.key and value._key.device is not spec.key.device:
                 return None  # to be refused

@@ -14,7 +14,7 @@ from .op cimport Op, Spec, first_tensor
 from .fast_path cimport binary, unary
 from .writes cimport inplace
 from .released_views cimport executed, released
-from .replay cimport replayed
+from .replay cimport replayed, replayed_unrecorded
 from .view_calls cimport call_view, show_again
 from ..tensor.base cimport TensorBase, new_tensor
 

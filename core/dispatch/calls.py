@@ -19,7 +19,7 @@ from .fast_path import binary, unary
 from .list_calls import call_of_list
 from .op import Delegated, Op, Spec, first_tensor
 from .released_views import executed, released
-from .replay import replayed
+from .replay import replayed, replayed_unrecorded
 from .state import dispatch_state
 from .view_calls import call_view, given_arguments, show_again
 from .view_plans import ABSENT
@@ -56,6 +56,10 @@ def call_primitive(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict
         if cached is None:
             if cache.delegates:
                 replay = replayed(op, cache, args, kwargs)
+                if replay is not NotImplemented:
+                    return replay
+            elif cache.converts:
+                replay = replayed_unrecorded(op, cache, args, kwargs)
                 if replay is not NotImplemented:
                     return replay
             given, named = args, kwargs

@@ -10,7 +10,7 @@ from .keys cimport DispatchKey, made_key
 from .list_calls cimport call_of_list
 from .op cimport Op, Spec
 from .released_views cimport released
-from .replay cimport replayed
+from .replay cimport replayed, replayed_unrecorded
 from .state cimport DispatchState
 from ..tensor.base cimport TensorBase
 

@@ -22,7 +22,7 @@ from .keys import made_key
 from .list_calls import call_of_list
 from .op import Delegated, Op, Spec
 from .released_views import released
-from .replay import replayed
+from .replay import replayed, replayed_unrecorded
 from .state import dispatch_state
 
 
@@ -44,6 +44,10 @@ def call_overridden(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dic
                 return run_overridden(op, args, kwargs)
             if cache.delegates:
                 replay = replayed(op, cache, args, kwargs)
+                if replay is not NotImplemented:
+                    return replay
+            elif cache.converts:
+                replay = replayed_unrecorded(op, cache, args, kwargs)
                 if replay is not NotImplemented:
                     return replay
             given, named = args, kwargs

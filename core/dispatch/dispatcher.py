@@ -16,14 +16,14 @@ from ..contexts import thread
 from ..tensor.base import TensorBase
 from . import out_variants, writes
 from .arguments import Foreign, plain_arguments
-from .composite_runs import any_tracked, run_decomposition, run_overridden
+from .composite_runs import run_decomposition, run_overridden
 from .counts import settle
 from .failed_calls import explained
 from .interception import Intercepted, intercept
 from .op import Op
 from .overrides import taken_over
 from .released_views import executed
-from .replay import replayed
+from .replay import replayed_unrecorded
 from .state import dispatch_state
 from .torch_dispatch import dispatchers, hand_over
 
@@ -52,13 +52,9 @@ def general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def promoted(op: Op, input: Any, other: Any) -> Any:
     """Call a pointwise op of two tensors of different keys, one of which has to be converted."""
     if op.promotions is not None and not dispatch_state.layers_active:
-        args = (input, other)
-        if (dispatch_state.grad_disabled and not dispatch_state.gradient.enabled()) or (
-            not any_tracked(args)  # recorded are the conversion and the op, as two nodes
-        ):
-            replay = replayed(op, op.promotions, args, {})
-            if replay is not NotImplemented:
-                return replay
+        replay = replayed_unrecorded(op, op.promotions, (input, other), {})
+        if replay is not NotImplemented:
+            return replay
     return general(op, (input, other), {})
 
 

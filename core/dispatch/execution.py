@@ -6,6 +6,7 @@ short way of views.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -256,7 +257,11 @@ def shares_elements(tensor: Any) -> bool:
     runtime = tensor._key.runtime
     if runtime.is_contiguous(tensor._array):
         return False
-    strides, shape = runtime.strides(tensor._array), tensor._shape
+    return _may_share(tensor._shape, runtime.strides(tensor._array))
+
+
+@functools.lru_cache(maxsize=1024)  # asked for each write into a view
+def _may_share(shape: Shape, strides: Shape) -> bool:
     if not _meet(strides[::-1], shape[::-1]):
         return False
     pairs = sorted(zip(strides, shape, strict=True))

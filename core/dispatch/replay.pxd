@@ -3,6 +3,7 @@ cimport cython
 from .call_cache cimport CallCache
 from .keys cimport DispatchKey
 from .arguments cimport has_number
+from .composite_runs cimport any_tracked
 from .op cimport Op
 from .programs cimport Program
 from .state cimport DispatchState
@@ -36,6 +37,8 @@ cdef Py_ssize_t _passed(object values, tuple parts, Py_ssize_t position, list te
 
 @cython.locals(tensor=TensorBase, tracked=int, found=int)
 cdef int _collect(object values, list parts, list tensors, bint recorded) except -2
+
+cpdef object replayed_unrecorded(Op op, CallCache cache, tuple args, dict kwargs)
 
 cdef _refuse(CallCache cache, bint tracked, Py_ssize_t calls)
 

@@ -17,13 +17,12 @@ from typing import Any
 
 from ..contexts import thread
 from ..device.device import META, Device, default
-from ..device.dtypes import DType
 from ..device.meta import MetaArray
 from ..tensor.base import TRACKED, TensorBase, new_tensor
-from ..tensor.layout import memory_format
-from ..tensor.shapes import Size, contiguous_strides
-from .arguments import has_number
+from ..tensor.shapes import contiguous_strides
+from .arguments import CONSTANTS, has_number
 from .call_cache import CallCache
+from .composite_runs import any_tracked
 from .keys import DispatchKey, dispatch_key
 from .op import Op
 from .programs import Program, trace_body
@@ -36,7 +35,6 @@ _TRACE = 4  # as many of them as a trace that failed counts
 _FAILED = 4  # of one program, after which it is dropped
 _SEEN = 3  # recorded calls before one is traced: that takes milliseconds
 _LARGEST = 1 << 14  # elements of a tensor in a recorded call: its node keeps all arguments
-_PLAIN = frozenset({int, bool, str, type(None), DType, Device, Size, memory_format})
 
 
 class Replay:
@@ -198,6 +196,17 @@ def replayed(op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, 
     return tuple(outputs) if container is tuple else container(*outputs)
 
 
+def replayed_unrecorded(
+    op: Op, cache: CallCache, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Do what :func:`replayed` does for calls that are not recorded: a conversion is a node of its own."""
+    if (not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()) and any_tracked(
+        (*args, *kwargs.values()) if kwargs else args
+    ):
+        return NotImplemented
+    return replayed(op, cache, args, kwargs)
+
+
 def _refuse(cache: CallCache, tracked: bool, calls: int) -> None:
     if tracked:
         cache.unrecorded += calls
@@ -308,7 +317,7 @@ def _collect(values: Any, parts: list[Any], tensors: list[Any], recorded: bool) 
             if found < 0:
                 return -1
             tracked |= found
-        elif kind in _PLAIN:
+        elif kind in CONSTANTS:
             parts.append(value)
         elif kind is float:
             if value != value:

@@ -18,9 +18,20 @@ cdef bint _inplace_plain(Op op, TensorBase target, tuple args)
 
 @cython.locals(
     own=DispatchKey, first=TensorBase, key=DispatchKey, index=Py_ssize_t, recorded=bint, storage=Storage, raw=list, filled=bint,
-    tensor=TensorBase,
+    tensor=TensorBase, converted=bint,
 )
 cpdef bint written(Op op, TensorBase target, tuple operands)
+
+@cython.locals(own=DispatchKey, key=DispatchKey, recorded=bint, storage=Storage, tensor=TensorBase)
+cdef bint _copied(TensorBase target, object src)
+
+@cython.locals(known=dict, key=tuple)
+cdef bint _converts(Op op, TensorBase first, TensorBase second)
+
+cdef _converted(TensorBase tensor, DispatchKey key)
+
+@cython.locals(count=Py_ssize_t, before=Py_ssize_t, dim=Py_ssize_t)
+cdef bint _fills(tuple sizes, tuple shape)
 
 cpdef bint is_free(TensorBase target)
 

@@ -8,6 +8,7 @@ from ..device.dtypes import FLOATING
 from ..tensor.base import TRACKED, TensorBase, bump_version, new_tensor
 from . import dispatcher, op_registry
 from .arguments import Foreign, factor_of, fits, fits_rounded, plain_arguments
+from .call_cache import store_call
 from .composite_runs import any_tracked
 from .execution import broadcast_error, kernel_of, overlaps, shares_elements, unwrap
 from .interception import Intercepted, intercept
@@ -107,6 +108,9 @@ def run_inplace(
         raise TypeError(f"{name}() writes into a tensor, got {type(target).__name__}")
     if kwargs:
         if len(kwargs) == 1 and _inplace_scaled(op, target, args, kwargs):
+            return target
+    elif op is COPY:
+        if len(args) == 1 and _copied(target, args[0]):
             return target
     elif ((op.pointwise and not op.checked) or (op.elementwise and op.canonical is None)) and (
         _inplace_plain(op, target, args)
@@ -228,7 +232,8 @@ def _inplace_plain(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
 def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
     """Write what an elementwise op gives of some operands into `target`, if nothing is to be found out first.
 
-    The operands are tensors of one key, of the target's shape or 0-d, and numbers.
+    The operands are tensors of the target's shape, or broadcast to it by a pointwise op, and numbers; the
+    second of two may be of a dtype that the op converts to the first one's.
     """
     if not isinstance(operands[0], TensorBase):
         return False
@@ -253,11 +258,12 @@ def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
     for arg in operands:
         if isinstance(arg, TensorBase):
             tensor = arg
-            if tensor._key is not key:
+            converted = tensor._key is not key
+            if converted and not (raw and op.pointwise and _converts(op, first, tensor)):
                 return False
             if tensor._shape is shape or tensor._shape == shape:
                 filled = True
-            elif tensor._shape:
+            elif tensor._shape and not (op.pointwise and _fills(tensor._shape, shape)):
                 return False
             if (
                 recorded
@@ -265,7 +271,7 @@ def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
                 and (tensor._state == TRACKED or dispatch_state.gradient.requires_grad(tensor))
             ):
                 return False
-            raw.append(tensor._array)
+            raw.append(_converted(tensor, key) if converted else tensor._array)
         elif fits(arg, key.dtype) or (not op.scales and fits_rounded(arg, key.dtype)):
             try:
                 raw.append(key.scalar(arg) if op.pointwise else arg)
@@ -287,6 +293,92 @@ def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
         target._writes += 1
     else:
         storage.version += 1
+    return True
+
+
+def _copied(target: Any, src: Any) -> bool:
+    """Copy a tensor of the same device, or a number, into `target`, if nothing is to be recorded.
+
+    Kernels of `copy` get both in one dtype, so that of a tensor of another one is converted first.
+    """
+    if not isinstance(src, TensorBase):
+        return written(COPY, target, (target, src))
+    tensor = src
+    own = target._key
+    key = tensor._key
+    writer = own.writers[COPY.index]
+    if (
+        writer is None
+        or key.device is not own.device
+        or own.is_meta
+        or own.intercepts
+        or key.intercepts
+    ):
+        return False
+    if dispatch_state.preferences or dispatch_state.verify:
+        return False
+    recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
+    if not _is_free(target, recorded) or (
+        recorded
+        and tensor._state
+        and (tensor._state == TRACKED or dispatch_state.gradient.requires_grad(tensor))
+    ):
+        return False
+    if tensor._shape != target._shape and not _fills(tensor._shape, target._shape):
+        return False
+    array = tensor._array if key is own else _converted(tensor, own)
+    try:
+        writer(target._array, array, out=target._array)
+    except Warning:
+        with own.runtime.quiet():
+            writer(target._array, array, out=target._array)
+    storage = target._storage
+    if storage is None:
+        target._writes += 1
+    else:
+        storage.version += 1
+    return True
+
+
+def _converts(op: Op, first: Any, second: Any) -> bool:
+    """Return whether a pointwise op converts the second tensor to the dtype of the first, and no more."""
+    if op.arity != 2 or op.promotions is None or first._key.is_meta:
+        return False
+    known: Any = op.promotions.calls
+    # Of tensors without dimensions only the category of the dtype counts.
+    key = ("converts", first._key, second._key, not first._shape, not second._shape)
+    found = known.get(key)
+    if found is None:
+        try:
+            spec = op.function(first, second)
+        except Exception:  # raised again where it is said what is wrong
+            return False
+        found = (
+            type(spec) is Spec
+            and spec.key is first._key
+            and spec.values[0] is first
+            and isinstance(spec.values[1], TensorBase)
+            and spec.values[1]._key is first._key
+        )
+        store_call(op.promotions, key, found)
+    return bool(found)
+
+
+def _converted(tensor: Any, key: DispatchKey) -> Any:
+    """Return the array of a tensor in the dtype of another key."""
+    array = tensor._key.kernels[CAST.index](tensor._array, key.dtype)
+    return array if type(array) is key.array_type else key.as_array(array)
+
+
+def _fills(sizes: Any, shape: Any) -> bool:
+    """Return whether a shape is broadcast to another one."""
+    count = len(sizes)
+    before = len(shape) - count
+    if before < 0:
+        return False
+    for dim in range(count):  # noqa: SIM110  in Python, a generator takes longer to make
+        if sizes[dim] != 1 and sizes[dim] != shape[before + dim]:
+            return False
     return True
 
 

@@ -6,6 +6,7 @@ in the strides that belong to it (:func:`clone_strided`).
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -83,9 +84,14 @@ def clone_strided(input: Tensor, stride: Shape) -> Tensor:
 
 def show_in_order(input: Any, stride: Shape) -> Any:
     """Return a view with the dimensions in the order that strides put them into."""
-    order = tuple(sorted(range(len(stride)), key=lambda dim: (-stride[dim], dim)))
+    order = _order(stride)
     shape = input._shape
     return show(_PERMUTE, input, (order,), tuple([shape[dim] for dim in order]))
+
+
+@functools.lru_cache(maxsize=1024)
+def _order(stride: Shape) -> Shape:
+    return tuple(sorted(range(len(stride)), key=lambda dim: (-stride[dim], dim)))
 
 
 def laid_out(rows: Any, shape: Shape, stride: Shape) -> Any:
@@ -222,7 +228,7 @@ def _queued(array: Any, source: DispatchKey, target: DispatchKey) -> Any | None:
     return None
 
 
-@composite(view=True, layout=True, reads_layout=True)
+@composite(view=True, layout=True, reads_layout=True, method=False)
 def contiguous(input: Tensor, memory_format: Any = contiguous_format) -> Tensor:
     """Return `input` if its elements lie in the order of a memory format, else a copy that does.
 

@@ -11,6 +11,7 @@ from .index_keys cimport bounded
 
 cdef DispatchState dispatch_state
 cdef CallCache _PLANS, _ROWS
+cdef Py_ssize_t _new_keys
 
 @cython.locals(latest=RowPlans, plan=ViewPlan, rows=list)
 cpdef row(TensorBase input, Py_ssize_t position, object shape)

@@ -1,4 +1,8 @@
-"""Views by ints, slices, None and Ellipsis, with a plan for each key that was met before."""
+"""Views by ints, slices, None and Ellipsis, with a plan for each key that was met before.
+
+A loop over positions meets new keys alone. A plan for each would cost more than the view, so after some in a
+row only every so many calls look for one.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,8 @@ BASIC_INDEX = op_registry.handle("basic_index")
 _PLANS = CallCache()
 _ROWS = CallCache()  # of ``tensor[int]``, with the plans of all ints
 _ROWS_KEPT = 256
+_NEW = 32  # keys in a row that were not met before, after which one in so many is looked for
+_new_keys = 0  # in a row
 
 
 def row(input: Any, position: int, shape: Shape) -> Any:
@@ -50,6 +56,7 @@ def row(input: Any, position: int, shape: Shape) -> Any:
 
 def show_basic(input: Any, key: tuple[Any, ...]) -> Any:
     """Return the view of a key of ints, slices, None and Ellipsis, or None for any other key."""
+    global _new_keys
     tensor_key = input._key
     plan_key = None
     if not (dispatch_state.layers_active or tensor_key.is_meta):
@@ -61,11 +68,14 @@ def show_basic(input: Any, key: tuple[Any, ...]) -> Any:
             and _same_key(latest.first, key)
         ):
             return follow(latest, input)
-        plan_key = _plan_key(tensor_key, input._shape, key)
-        plan = None if plan_key is None else _PLANS.calls.get(plan_key)
-        if plan is not None:
-            _PLANS.latest = plan
-            return follow(plan, input)
+        if _new_keys < _NEW or _new_keys % _NEW == 0:
+            plan_key = _plan_key(tensor_key, input._shape, key)
+            plan = None if plan_key is None else _PLANS.calls.get(plan_key)
+            if plan is not None:
+                _new_keys = 0
+                _PLANS.latest = plan
+                return follow(plan, input)
+        _new_keys += 1
     shape = tuple(input._shape)
     ndim = len(shape)
     named = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ __all__ = [
     "tensor",
 ]
 
+AS_STRIDED = op_registry.handle("as_strided")
 
 #: DLPack's kDLCPU and kDLCUDAHost.
 _DLPACK_HOST = (1, 3)
@@ -307,21 +309,20 @@ def show_memory(memory: Any, shape: Shape, strides: Shape, offset: int) -> Any:
     ValueError
         If it would reach beyond the memory.
     """
-    if len(shape) != len(strides) or offset < 0 or min((*shape, *strides), default=0) < 0:
+    count, reach = _extent(tuple(shape), tuple(strides))
+    if reach < 0 or offset < 0:
         raise ValueError(
             f"sizes {list(shape)}, strides {list(strides)}, offset {offset} are no layout"
         )
-    reach = offset + sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
-    if math.prod(shape) and reach >= math.prod(memory._shape):
+    if count and offset + reach >= math.prod(memory._shape):
         raise ValueError(
-            f"sizes {list(shape)}, strides {list(strides)}, offset {offset} reach element {reach} "
-            "of a "
-            f"memory of {math.prod(memory._shape)}"
+            f"sizes {list(shape)}, strides {list(strides)}, offset {offset} reach element "
+            f"{offset + reach} of a memory of {math.prod(memory._shape)}"
         )
     key = memory._key
-    if not math.prod(shape):
+    if not count:
         return empty_of(shape, key.dtype, key.device)
-    op = op_registry.get_op("as_strided")
+    op = AS_STRIDED
     if key.is_meta:
         array = view_of(op, memory._array, (shape, strides, offset))
     else:
@@ -331,3 +332,12 @@ def show_memory(memory: Any, shape: Shape, strides: Shape, offset: int) -> Any:
     if dispatch_state.inference:
         dispatch_state.gradient.mark_if_inference(result)
     return result
+
+
+@functools.lru_cache(maxsize=1024)  # of small tensors it takes longer than the rest
+def _extent(shape: Shape, strides: Shape) -> tuple[int, int]:
+    """Return how many elements a layout has, and how far the last one is from the first; -1 for no layout."""
+    if len(shape) != len(strides) or min((*shape, *strides), default=0) < 0:
+        return 0, -1
+    reach = sum([(n - 1) * step for n, step in zip(shape, strides, strict=True)])
+    return math.prod(shape), max(reach, 0)

@@ -258,7 +258,6 @@ class TensorMethods(Operators):
         conj = pointwise.conj
         conj_physical = pointwise.conj_physical
         conj_physical_ = pointwise.conjugate_copy
-        contiguous = copying.contiguous
         copy_ = copying.copy
         copysign = numeric.copysign
         copysign_ = numeric.copysign

@@ -18,6 +18,7 @@ from ..dispatch.view_plans import ABSENT
 from ..dispatch.writes import inplace
 from . import python_operators
 from .base import TensorBase, extra_of, new_tensor, storage_of
+from .layout import channels_last, channels_last_3d, contiguous_format, in_format
 from .shapes import Shape
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ T = TypeVar("T")
 ABS = handle("abs")
 ADD = handle("add")
 AND = handle("bitwise_and")
+CONTIGUOUS = handle("contiguous")
 DIV = handle("div")
 EQ = handle("eq")
 FLOOR_DIVIDE = handle("floor_divide")
@@ -240,6 +242,23 @@ class Operators(TensorBase):
             if shown is not None:
                 return shown
         return TRANSPOSE.call(self, -2, -1)
+
+    def contiguous(self, memory_format: Any = contiguous_format) -> Tensor:
+        """Return the tensor itself if its elements lie in the order of a memory format, else a copy.
+
+        See :func:`tensorplug.contiguous`.
+        """
+        key = self._key
+        if not (dispatch_state.layers_active or key.is_meta or key.intercepts):
+            runtime = key.runtime
+            if memory_format is contiguous_format:
+                if runtime.is_contiguous(self._array):
+                    return self  # type: ignore[return-value]
+            elif (memory_format is channels_last or memory_format is channels_last_3d) and (
+                in_format(self._shape, runtime.strides(self._array), memory_format)
+            ):
+                return self  # type: ignore[return-value]
+        return CONTIGUOUS.call(self, memory_format)
 
     def detach(self) -> Tensor:
         """Return a tensor over the same memory that requires no grad."""

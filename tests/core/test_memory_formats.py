@@ -337,3 +337,27 @@ def test_anything_else_is_refused(value: Any) -> None:
             call(memory_format=value)
     with pytest.raises(RuntimeError, match="rank 4 tensor to use channels_last format, got shape"):
         tp.zeros(2, 3).contiguous(memory_format=tp.channels_last)
+
+
+@pytest.mark.parametrize("chosen", ["contiguous_format", "preserve_format", "channels_last"])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 3, 1, 2), (3, 2, 1, 0), (1, 0, 3, 2)], ids=str)
+def test_conversions_keep_values_in_every_order(chosen: str, order: tuple[int, ...]) -> None:
+    """In whichever order numbers lie, and shall lie, each stays in its place."""
+    numbers = tp.arange(36.0).reshape(2, 3, 2, 3)
+    inverse = [order.index(dim) for dim in range(4)]
+    source = numbers.permute(order).contiguous().permute(inverse)
+    format_ = getattr(tp, chosen)
+    expected = numbers.tolist()
+    for dtype in (tp.bool, tp.uint8, tp.int64, tp.float16, tp.float32, tp.float64, tp.complex64):
+        wanted = numbers.to(dtype).tolist()
+        for leaf in (source, source.clone().requires_grad_()):
+            made = leaf.to(dtype, memory_format=format_)
+            assert made.tolist() == wanted
+            # What is of the dtype may be the tensor itself, as in torch.
+            if chosen != "preserve_format" and dtype is not source.dtype:
+                assert made.is_contiguous(memory_format=format_)
+    assert source.clone(memory_format=format_).tolist() == expected
+    if chosen != "preserve_format":
+        made = source.contiguous(memory_format=format_)
+        assert made.tolist() == expected
+        assert made.contiguous(memory_format=format_) is made

@@ -13,6 +13,7 @@ from .layouts cimport ROWS, layout_of
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport simd_level, threads_for
 from .types cimport TP_F32, TP_F64, descriptors, type_of
+from .convolution_sizes cimport window_positions
 
 np.import_array()
 
@@ -160,7 +161,7 @@ cdef np.ndarray in_rows(object value, int number):
 
 def convolution(input, weight, bias, tuple stride, tuple padding, tuple dilation, groups):
     """Return the cross-correlation."""
-    cdef int number = type_of(plain_array(input)), dims, i
+    cdef int number = type_of(plain_array(input)), dims
     cdef np.ndarray x = in_rows(input, number), w = np.PyArray_GETCONTIGUOUS(weight), y, b = None
     cdef np.npy_intp shape[64]
     cdef Problem p = Problem()
@@ -169,11 +170,7 @@ def convolution(input, weight, bias, tuple stride, tuple padding, tuple dilation
         return None
     dims = np.PyArray_NDIM(x)
     shape[0], shape[1] = np.PyArray_DIM(x, 0), np.PyArray_DIM(w, 0)
-    for i in range(2, dims):
-        shape[i] = (
-            np.PyArray_DIM(x, i) + 2 * <Py_ssize_t> padding[i - 2]
-            - <Py_ssize_t> dilation[i - 2] * (np.PyArray_DIM(w, i) - 1) - 1
-        ) // <Py_ssize_t> stride[i - 2] + 1
+    window_positions(shape, x, w, stride, padding, dilation)
     if not p.fill(
         dims, number, np.PyArray_DIMS(x), shape, np.PyArray_DIMS(w), shape[1], stride, padding, dilation, groups
     ):

@@ -8,6 +8,7 @@ from .layouts cimport ROWS, dense
 from .allocator cimport new_array
 from .cpu_features cimport simd_level, threads_for
 from .types cimport TP_F32, TP_U8, descriptors, type_of
+from .convolution_sizes cimport window_positions
 
 np.import_array()
 
@@ -87,18 +88,14 @@ def convolution(input, weight, bias, tuple stride, tuple padding, tuple dilation
     """Return the cross-correlation of each channel with its window."""
     cdef np.ndarray x = by_channel(input, groups, 1), w = by_channel(weight, groups, 0), y, b, work
     cdef np.npy_intp shape[64]
-    cdef int dims, i
+    cdef int dims
     cdef tp_depthwise p
     cdef const float *start = NULL
     if x is None or w is None or 0 in stride:
         return None
     dims = np.PyArray_NDIM(x)
     shape[0], shape[1] = np.PyArray_DIM(x, 0), np.PyArray_DIM(x, 1)
-    for i in range(2, dims):
-        shape[i] = (
-            np.PyArray_DIM(x, i) + 2 * <Py_ssize_t> padding[i - 2]
-            - <Py_ssize_t> dilation[i - 2] * (np.PyArray_DIM(w, i) - 1) - 1
-        ) // <Py_ssize_t> stride[i - 2] + 1
+    window_positions(shape, x, w, stride, padding, dilation)
     if not fill(&p, dims - 2, np.PyArray_DIMS(x), shape, np.PyArray_DIMS(w), stride, padding, dilation):
         return None
     if bias is not None:

@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 INTEGERS = [d for d in ALL_DTYPES if d.name.startswith(("int", "uint"))]
 EXACT = 2**53  # up to which float64 has all whole numbers
-_FEW = 2048  # multiplications, below which NumPy's own loop is done sooner
+_FEW = 1 << 13  # multiplications, below which NumPy's own loop is done sooner
 
 
 def build(table: KernelTable) -> None:
