@@ -7,8 +7,9 @@
 #include "parallel.h"
 #include "vectors.h"
 
-/* Columns are gone through in blocks, and rows of logarithms in runs, that stay in the cache. */
-enum { WIDTH = 64, RUN = 256 };
+/* Columns are gone through in blocks, and rows of logarithms in runs, that stay in the cache; short rows are summed
+   beside each other. */
+enum { WIDTH = 64, RUN = 256, SHORT = 16 };
 
 /* Of which rows a unit of work is, and of which block of their columns; of short rows a division would take as long
    as all the rest. */
@@ -42,7 +43,7 @@ enum { WIDTH = 64, RUN = 256 };
    only one step for all of them depends on those before; of floats that is exact enough in double, and cannot
    overflow there. */
 #define RUNNING(name, S, T, LONG, neutral, of, ahead)                                                  \
-    SCAN(name, S, T,                                                                                   \
+    SCAN(long_##name, S, T,                                                                            \
         LONG total = neutral;                                                                          \
         ptrdiff_t i = 0;                                                                               \
         for (; ahead > 1 && i + ahead <= n; i += ahead) {                                              \
@@ -59,7 +60,28 @@ enum { WIDTH = 64, RUN = 256 };
             INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) {                                        \
                 total[j] = of(total[j], (LONG)x[i * after + j]);                                       \
                 o[i * after + j] = (T)total[j];                                                        \
-            })
+            })                                                                                         \
+    static void name##_##S(const void *x_, void *o_, int64_t *indices, ptrdiff_t before, ptrdiff_t n,  \
+                           ptrdiff_t after, int threads) {                                             \
+        if (after > 1 || n > SHORT) {                                                                  \
+            long_##name##_##S(x_, o_, indices, before, n, after, threads);                             \
+            return;                                                                                    \
+        }                                                                                              \
+        TP_PARALLEL(before, threads, begin, end, {                                                     \
+            for (ptrdiff_t from = begin; from < end; from += WIDTH) {                                  \
+                const ptrdiff_t rows = end - from < WIDTH ? end - from : WIDTH;                        \
+                const T *x = (const T *)x_ + from * n;                                                 \
+                T *o = (T *)o_ + from * n;                                                             \
+                LONG total[WIDTH];                                                                     \
+                for (ptrdiff_t r = 0; r < rows; r++) total[r] = neutral;                               \
+                for (ptrdiff_t i = 0; i < n; i++)                                                      \
+                    INDEPENDENT for (ptrdiff_t r = 0; r < rows; r++) {                                 \
+                        total[r] = of(total[r], (LONG)x[r * n + i]);                                   \
+                        o[r * n + i] = (T)total[r];                                                    \
+                    }                                                                                  \
+            }                                                                                          \
+        });                                                                                            \
+    }
 RUNNING(sum, F32, float, double, 0, SUM_OF, 8)
 RUNNING(sum, F64, double, double, 0, SUM_OF, 1)
 RUNNING(sum, I64, int64_t, uint64_t, 0, SUM_OF, 1)
