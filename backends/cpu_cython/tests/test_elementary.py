@@ -24,7 +24,7 @@ FUNCTIONS = [
     ("acos", np.arccos, 2),
     ("atan", np.arctan, 2),
     ("tan", np.tan, 2),
-    ("erfc", special.erfc, 1),
+    ("erfc", special.erfc, 2),
     ("tanh", np.tanh, 2),
     ("sigmoid", special.expit, 3),
 ]

@@ -51,6 +51,7 @@ def distances() -> Iterator[tuple[str, Case]]:
         options = {"p": p, "compute_mode": "donot_use_mm_for_euclid_dist"}
         yield f"cdist {p}", (_with(tp.cdist, options), ((2, 1, 3, 4), (5, 70, 4)))
         yield f"pdist {p}", (_with(F.pdist, {"p": p}), ((70, 3),))
+        yield f"pdist of one {p}", (_with(F.pdist, {"p": p}), ((1, 8),))
 
 
 def losses() -> Iterator[tuple[str, Case]]:

@@ -202,6 +202,22 @@ def test_cdist(p: float, dtype: Any) -> None:
         np.testing.assert_allclose(*found, 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_running_totals(dtype: Any, name: str) -> None:
+    for rows, width in itertools.product((1, 63, 64, 65, 200), (1, 2, 3, 15, 16, 17)):
+        given = numbers((rows, width), dtype, strange=dtype is not np.int64)
+        exact = np.longdouble if dtype is not np.int64 else dtype
+        with np.errstate(invalid="ignore"):
+            expected = getattr(np, name)(given.astype(exact), 1).astype(dtype)
+        result = getattr(tp, name)(tp.from_numpy(given.copy()), 1).numpy()
+        part = 1e-6 if dtype is np.float32 else 1e-13
+        np.testing.assert_allclose(result, expected, part, part)
+        in_place = tp.from_numpy(given.copy())
+        getattr(in_place, f"{name}_")(1)
+        np.testing.assert_array_equal(in_place.numpy(), result)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gradient_of_cumprod(dtype: Any) -> None:
     for shape in ((7,), (1, 9), (65, 5), (3, 5, 130), (2, 0, 3)):

@@ -7,8 +7,14 @@
 #include "parallel.h"
 #include "vectors.h"
 
-/* Columns are gone through in blocks, and rows of logarithms in runs, that stay in the cache. */
-enum { WIDTH = 64, RUN = 256 };
+/* Columns are gone through in blocks, and rows of logarithms in runs, that stay in the cache; short rows are summed
+   beside each other. */
+enum { WIDTH = 64, RUN = 256, SHORT = 16 };
+
+/* Of which rows a unit of work is, and of which block of their columns; of short rows a division would take as long
+   as all the rest. */
+#define ROWS_OF(unit, blocks) ((blocks) == 1 ? (unit) : (unit) / (blocks))
+#define BLOCK_OF(unit, blocks) ((blocks) == 1 ? 0 : (unit) % (blocks))
 
 /* Share rows, or blocks of columns, among threads: `row` and `columns` see x, o and places of their part. */
 #define SCAN(name, S, T, row, columns)                                                                 \
@@ -17,8 +23,8 @@ enum { WIDTH = 64, RUN = 256 };
         const ptrdiff_t blocks = after == 1 ? 1 : (after + WIDTH - 1) / WIDTH;                         \
         TP_PARALLEL(before * blocks, threads, begin, end, {                                            \
             for (ptrdiff_t unit = begin; unit < end; unit++) {                                         \
-                const ptrdiff_t first = unit % blocks * WIDTH;                                         \
-                const ptrdiff_t at = unit / blocks * n * after + first;                                \
+                const ptrdiff_t first = BLOCK_OF(unit, blocks) * WIDTH;                                \
+                const ptrdiff_t at = ROWS_OF(unit, blocks) * n * after + first;                        \
                 const ptrdiff_t width = after - first < WIDTH ? after - first : WIDTH;                 \
                 const T *x = (const T *)x_ + at;                                                       \
                 T *o = (T *)o_ + at;                                                                   \
@@ -37,7 +43,7 @@ enum { WIDTH = 64, RUN = 256 };
    only one step for all of them depends on those before; of floats that is exact enough in double, and cannot
    overflow there. */
 #define RUNNING(name, S, T, LONG, neutral, of, ahead)                                                  \
-    SCAN(name, S, T,                                                                                   \
+    SCAN(long_##name, S, T,                                                                            \
         LONG total = neutral;                                                                          \
         ptrdiff_t i = 0;                                                                               \
         for (; ahead > 1 && i + ahead <= n; i += ahead) {                                              \
@@ -54,7 +60,28 @@ enum { WIDTH = 64, RUN = 256 };
             INDEPENDENT for (ptrdiff_t j = 0; j < width; j++) {                                        \
                 total[j] = of(total[j], (LONG)x[i * after + j]);                                       \
                 o[i * after + j] = (T)total[j];                                                        \
-            })
+            })                                                                                         \
+    static void name##_##S(const void *x_, void *o_, int64_t *indices, ptrdiff_t before, ptrdiff_t n,  \
+                           ptrdiff_t after, int threads) {                                             \
+        if (after > 1 || n > SHORT) {                                                                  \
+            long_##name##_##S(x_, o_, indices, before, n, after, threads);                             \
+            return;                                                                                    \
+        }                                                                                              \
+        TP_PARALLEL(before, threads, begin, end, {                                                     \
+            for (ptrdiff_t from = begin; from < end; from += WIDTH) {                                  \
+                const ptrdiff_t rows = end - from < WIDTH ? end - from : WIDTH;                        \
+                const T *x = (const T *)x_ + from * n;                                                 \
+                T *o = (T *)o_ + from * n;                                                             \
+                LONG total[WIDTH];                                                                     \
+                for (ptrdiff_t r = 0; r < rows; r++) total[r] = neutral;                               \
+                for (ptrdiff_t i = 0; i < n; i++)                                                      \
+                    INDEPENDENT for (ptrdiff_t r = 0; r < rows; r++) {                                 \
+                        total[r] = of(total[r], (LONG)x[r * n + i]);                                   \
+                        o[r * n + i] = (T)total[r];                                                    \
+                    }                                                                                  \
+            }                                                                                          \
+        });                                                                                            \
+    }
 RUNNING(sum, F32, float, double, 0, SUM_OF, 8)
 RUNNING(sum, F64, double, double, 0, SUM_OF, 1)
 RUNNING(sum, I64, int64_t, uint64_t, 0, SUM_OF, 1)
@@ -68,8 +95,8 @@ RUNNING(product, I64, int64_t, uint64_t, 1, PRODUCT_OF, 1)
         const ptrdiff_t blocks = (after + WIDTH - 1) / WIDTH;                                          \
         TP_PARALLEL(before * blocks, threads, begin, end, {                                            \
             for (ptrdiff_t unit = begin; unit < end; unit++) {                                         \
-                const ptrdiff_t first = unit % blocks * WIDTH;                                         \
-                const ptrdiff_t at = unit / blocks * n * after + first;                                \
+                const ptrdiff_t first = BLOCK_OF(unit, blocks) * WIDTH;                                \
+                const ptrdiff_t at = ROWS_OF(unit, blocks) * n * after + first;                        \
                 const ptrdiff_t width = after - first < WIDTH ? after - first : WIDTH;                 \
                 const T *g = (const T *)g_ + at;                                                       \
                 const T *x = (const T *)x_ + at;                                                       \
@@ -246,8 +273,6 @@ static inline double_vector vector_product(double_vector a, double_vector b) {
     memcpy(&signs, SIGNS, VECTOR);
     return a * __builtin_shuffle(b, real) + __builtin_shuffle(a, turned) * (__builtin_shuffle(b, imaginary) * signs);
 }
-typedef float float_part __attribute__((vector_size(VECTOR / 2), aligned(4), may_alias));
-typedef double double_part __attribute__((vector_size(VECTOR), aligned(8), may_alias));
 
 #define PAIR_TOTAL(S, T)                                                                               \
     static pair pair_total_row_##S(const pair_##S *x, ptrdiff_t n) {                                   \
@@ -258,11 +283,10 @@ typedef double double_part __attribute__((vector_size(VECTOR), aligned(8), may_a
             double_vector p[MANY];                                                                     \
             double lanes[2 * PER];                                                                     \
             for (int k = 0; k < MANY; k++)                                                             \
-                p[k] = __builtin_convertvector(*(const T##_part *)(x + k * PER), double_vector);       \
+                p[k] = widened_##T((const T *)(x + k * PER));                                          \
             for (i = MANY * PER; i + MANY * PER <= n; i += MANY * PER)                                 \
                 for (int k = 0; k < MANY; k++)                                                         \
-                    p[k] = vector_product(                                                             \
-                        p[k], __builtin_convertvector(*(const T##_part *)(x + i + k * PER), double_vector)); \
+                    p[k] = vector_product(p[k], widened_##T((const T *)(x + i + k * PER)));            \
             p[0] = vector_product(vector_product(p[0], p[1]), vector_product(p[2], p[3]));             \
             memcpy(lanes, &p[0], sizeof lanes);                                                        \
             for (int l = 0; l < PER; l++) total = pair_product(total, (pair){lanes[2 * l], lanes[2 * l + 1]}); \
@@ -276,10 +300,10 @@ typedef double double_part __attribute__((vector_size(VECTOR), aligned(8), may_a
         const ptrdiff_t blocks = (after + WIDTH - 1) / WIDTH;                                          \
         TP_PARALLEL(before * blocks, threads, begin, end, {                                            \
             for (ptrdiff_t unit = begin; unit < end; unit++) {                                         \
-                const ptrdiff_t first = unit % blocks * WIDTH;                                         \
+                const ptrdiff_t first = BLOCK_OF(unit, blocks) * WIDTH;                                \
                 const ptrdiff_t width = after - first < WIDTH ? after - first : WIDTH;                 \
-                const pair_##S *x = (const pair_##S *)x_ + unit / blocks * n * after + first;          \
-                pair_##S *o = (pair_##S *)o_ + unit / blocks * after + first;                          \
+                const pair_##S *x = (const pair_##S *)x_ + ROWS_OF(unit, blocks) * n * after + first;  \
+                pair_##S *o = (pair_##S *)o_ + ROWS_OF(unit, blocks) * after + first;                  \
                 if (after == 1) {                                                                      \
                     *o = narrow_##S(pair_total_row_##S(x, n));                                         \
                     continue;                                                                          \

@@ -22,8 +22,6 @@ static inline moments around(double number, double n, double sum, double squares
 
 /* --- floats: one pass in double, for of heavy tails a few squares are all that counts ---------------------- */
 
-typedef float float_few __attribute__((vector_size(VECTOR / 2), aligned(4), may_alias));
-
 /* Of distances from `number`. */
 static inline void sums_around_F32(const float *x, ptrdiff_t n, double number, double *sum, double *squares) {
     enum { PER = VECTOR / sizeof(double), MANY = 4 };
@@ -33,12 +31,12 @@ static inline void sums_around_F32(const float *x, ptrdiff_t n, double number, d
     ptrdiff_t i = 0;
     for (; i + MANY * PER <= n; i += MANY * PER)
         for (int k = 0; k < MANY; k++) {
-            const double_vector d = __builtin_convertvector(*(const float_few *)(x + i + k * PER), double_vector) - number;
+            const double_vector d = widened_float(x + i + k * PER) - number;
             first[k] += d;
             second[k] += d * d;
         }
     for (; i + PER <= n; i += PER) {
-        const double_vector d = __builtin_convertvector(*(const float_few *)(x + i), double_vector) - number;
+        const double_vector d = widened_float(x + i) - number;
         first[0] += d;
         second[0] += d * d;
     }
@@ -86,9 +84,9 @@ static inline void column_moments_F32(const float *x, ptrdiff_t rows, ptrdiff_t 
             const double_vector *const number = (const double_vector *)(first + j);
             double_vector a = sum[0], b = sum[1], aa = square[0], bb = square[1];
             for (ptrdiff_t i = r; i < behind; i++) {
-                const float_few *p = (const float_few *)(x + i * step + j);
-                const double_vector d = __builtin_convertvector(p[0], double_vector) - number[0];
-                const double_vector e = __builtin_convertvector(p[1], double_vector) - number[1];
+                const float *p = x + i * step + j;
+                const double_vector d = widened_float(p) - number[0];
+                const double_vector e = widened_float(p + PER) - number[1];
                 a += d;
                 b += e;
                 aa += d * d;

@@ -11,7 +11,6 @@
 enum { LANES = 32, RUN = 4096, WIDTH = 256, FEW = 16, NARROW = 32, SOME = 16, BESIDE = 16 };
 
 typedef uint8_t byte_vector __attribute__((vector_size(VECTOR), aligned(1), may_alias));
-typedef float float_part __attribute__((vector_size(VECTOR / 2), aligned(4), may_alias));
 
 #define SUM_OF(a, b) ((a) + (b))
 #define PRODUCT_OF(a, b) ((a) * (b))
@@ -59,8 +58,8 @@ typedef float float_part __attribute__((vector_size(VECTOR / 2), aligned(4), may
         return total;                                                                                  \
     }
 
-/* Products in double, by vectors; T_part is as many elements as there are doubles in a vector. */
-#define PRODUCT_ROW_OF(name, T, T_part)                                                                \
+/* Products in double, by vectors. */
+#define PRODUCT_ROW_OF(name, T)                                                                        \
     static double name##_row(const T *x, ptrdiff_t n) {                                                \
         enum { PER = VECTOR / sizeof(double), MANY = 8 };                                              \
         double total = 1;                                                                              \
@@ -70,9 +69,8 @@ typedef float float_part __attribute__((vector_size(VECTOR / 2), aligned(4), may
             double_vector p[MANY] = {one, one, one, one, one, one, one, one};                          \
             for (; i + MANY * PER <= n; i += MANY * PER)                                               \
                 for (int k = 0; k < MANY; k++)                                                         \
-                    p[k] *= __builtin_convertvector(*(const T_part *)(x + i + k * PER), double_vector); \
-            for (; i + PER <= n; i += PER)                                                             \
-                p[0] *= __builtin_convertvector(*(const T_part *)(x + i), double_vector);              \
+                    p[k] *= widened_##T(x + i + k * PER);                                              \
+            for (; i + PER <= n; i += PER) p[0] *= widened_##T(x + i);                                 \
             p[0] = ((p[0] * p[1]) * (p[2] * p[3])) * ((p[4] * p[5]) * (p[6] * p[7]));                  \
             double lanes[PER];                                                                         \
             memcpy(lanes, &p[0], sizeof(lanes));                                                       \
@@ -355,10 +353,10 @@ LOOPS_OF(numbers_F32, float, int32_t, int64_t, 0, SUM_OF, IS_NUMBER)
 REDUCTION_TO(numbers_F32, float, int64_t, int32_t, int64_t, 0, SUM_OF, IS_NUMBER)
 LOOPS_OF(numbers_F64, double, int64_t, int64_t, 0, SUM_OF, IS_NUMBER)
 REDUCTION_TO(numbers_F64, double, int64_t, int64_t, int64_t, 0, SUM_OF, IS_NUMBER)
-PRODUCT_ROW_OF(prod_F32, float, float_part)
+PRODUCT_ROW_OF(prod_F32, float)
 COLUMNS_OF(prod_F32, float, double, double, PRODUCT_OF, AS_IT_IS)
 REDUCTION(prod_F32, float, double, double, 1, PRODUCT_OF)
-PRODUCT_ROW_OF(prod_F64, double, double_vector)
+PRODUCT_ROW_OF(prod_F64, double)
 COLUMNS_OF(prod_F64, double, double, double, PRODUCT_OF, AS_IT_IS)
 REDUCTION(prod_F64, double, double, double, 1, PRODUCT_OF)
 EXTREME_ROW(max_F32, float, int32_t, -INFINITY, LARGER_OF)

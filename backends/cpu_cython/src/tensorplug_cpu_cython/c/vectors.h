@@ -6,6 +6,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__AVX__)
+#include <immintrin.h>
+#endif
+
 #if defined(__AVX512F__)
 enum { VECTOR = 64 };
 #elif defined(__AVX__)
@@ -21,6 +25,19 @@ typedef int64_t int64_t_vector __attribute__((vector_size(VECTOR), aligned(8), m
 typedef float float_half __attribute__((vector_size(VECTOR / 2)));
 typedef double double_half __attribute__((vector_size(VECTOR / 2)));
 typedef int64_t int64_t_half __attribute__((vector_size(VECTOR / 2)));
+
+/* As many numbers as a vector has doubles, as such. Before its version 13 GCC converts a vector of floats by halves. */
+static inline double_vector widened_float(const float *x) {
+#if defined(__AVX512F__)
+    return (double_vector)_mm512_cvtps_pd(_mm256_loadu_ps(x));
+#elif defined(__AVX__)
+    return (double_vector)_mm256_cvtps_pd(_mm_loadu_ps(x));
+#else
+    typedef float few __attribute__((vector_size(VECTOR / 2), aligned(4), may_alias));
+    return __builtin_convertvector(*(const few *)x, double_vector);
+#endif
+}
+static inline double_vector widened_double(const double *x) { return *(const double_vector *)x; }
 
 /* Declare `total` as the sum of an expression of v: an element of a row of n, or a vector of them. Several sums run
    beside each other, and few elements at the end are added up one by one. */

@@ -258,15 +258,20 @@ INLINE float m_sigmoid_F32(float x) {
 }
 INLINE double m_sigmoid_F64(double x) { return 1.0 / (1.0 + m_exp_F64(-x)); }
 
-INLINE float m_erf_F32(float x) {
-    float a = fabsf(x), z = x * x;
+/* Of |x| <= 1. */
+INLINE float near_erf_F32(float x) {
+    float z = x * x;
     float q = 7.88903853e-05f;
     q = q * z + -0.000802081719f;
     q = q * z + 0.00518953241f;
     q = q * z + -0.0268544424f;
     q = q * z + 0.112836003f;
     q = q * z + -0.37612626f;
-    float small = x + x * (z * q + 0.128379167f);
+    return x + x * (z * q + 0.128379167f);
+}
+
+INLINE float m_erf_F32(float x) {
+    float a = fabsf(x), small = near_erf_F32(x);
     float t = a > 4.0f ? 4.0f : a;
     float e = -3.64223206e-06f;
     e = e * t + 2.94949441e-05f;

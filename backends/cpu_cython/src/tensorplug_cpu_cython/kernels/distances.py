@@ -36,5 +36,7 @@ def pdist(input: Any, p: float) -> Any:
 
 def pdist_backward(g: Any, input: Any, p: float, result: Any) -> Any:
     """Return the gradient of the rows."""
+    if not result.size:  # one row has no other
+        return np.zeros(input.shape, input.dtype)
     of_rows, of_columns = distances.pairs_backward(g, input, input, p, result, True)
     return of_rows + of_columns.T
