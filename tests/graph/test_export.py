@@ -1,6 +1,7 @@
 """Exported programs: the same results without the module, in a process that does not have its code."""
 
 import copy
+import inspect
 import io
 import subprocess
 import sys
@@ -174,3 +175,63 @@ def test_damaged_files(tmp_path):
     for case in cases:
         with pytest.raises(ValueError, match="load"):
             load(io.BytesIO(case))
+
+
+class Weighted(nn.Module):
+    """Takes tensors alike, so that a wrong order shows in numbers alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(tp.tensor([1.0, 2.0]))
+
+    def forward(self, second, first, *others, third, **more):
+        result = self.weight + second - 2 * first + 3 * third["b"] - 5 * third["a"]
+        for number, item in enumerate([*others, *[more[name] for name in sorted(more)]]):
+            result = result * (number + 2) + item
+        return result
+
+
+@pytest.mark.parametrize("positional", range(4))
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_arguments_keep_their_order(positional, dynamic):
+    module = Weighted()
+    names = ["second", "first", "extra", "zero"]
+
+    def arguments(seed):
+        tp.manual_seed(seed)
+        values = [tp.randn(2) for _ in names]
+        args = tuple(values[:positional])
+        third = {"b": tp.randn(2), "a": tp.randn(2)}
+        if positional == 3:  # the one that is left is by name
+            return args, {"zero": values[3], "third": third}
+        return args, dict(zip(names[positional:], values[positional:], strict=True)) | {
+            "third": third
+        }
+
+    for order in (list, reversed):
+        args, kwargs = arguments(0)
+        shapes = None
+        if dynamic:
+            module.weight = nn.Parameter(tp.ones(1))
+            bound = inspect.signature(module.forward).bind(*args, **kwargs).arguments
+            shapes = {
+                name: tp.utils._pytree.tree_map(lambda leaf: {0: Dim("size")}, value)
+                for name, value in bound.items()
+            }
+        program = export(module, args, dict(order([*kwargs.items()])), dynamic_shapes=shapes)
+        for run in (program.module(), travelled(program).module()):
+            for other in (list, reversed):
+                args, kwargs = arguments(1)
+                given = dict(other([*kwargs.items()]))
+                given["third"] = dict(other([*given["third"].items()]))
+                equal(run(*args, **given), module(*args, **kwargs))
+
+
+def test_one_tensor_for_several_arguments():
+    module = Weighted()
+    x = tp.randn(2)
+    program = export(module, (x, module.weight), {"third": {"a": x, "b": x}})
+    for run in (program.module(), travelled(program).module()):
+        given = [tp.randn(2) for _ in range(4)]
+        options = {"third": {"a": given[2], "b": given[3]}}
+        equal(run(*given[:2], **options), module(*given[:2], **options))
