@@ -1,5 +1,6 @@
 """Exported programs: the same results without the module, in a process that does not have its code."""
 
+import contextlib
 import copy
 import inspect
 import io
@@ -235,3 +236,33 @@ def test_one_tensor_for_several_arguments():
         given = [tp.randn(2) for _ in range(4)]
         options = {"third": {"a": given[2], "b": given[3]}}
         equal(run(*given[:2], **options), module(*given[:2], **options))
+
+
+@pytest.mark.parametrize("named", [(), ("offs",), ("x", "offs")])
+def test_custom_ops_that_read_data_within(named):
+    """What such an op reads is its own affair where it says what shapes come out, by name or place."""
+    with contextlib.ExitStack() as stack:
+        scope = tp.library.Library("exported_ops", "FRAGMENT")
+        stack.callback(scope._destroy)
+        scope.define("rows(Tensor x, Tensor offs) -> Tensor")
+
+        def rows(x, offs):
+            return tp.cat([x[:end].sum(0, keepdim=True) for end in offs.tolist()])
+
+        scope.impl("rows", rows, "CompositeExplicitAutograd")
+        tp.library.register_fake(
+            "exported_ops::rows", lambda x, offs: x.new_empty(len(offs), *x.shape[1:]), lib=scope
+        )
+
+        class Module(nn.Module):
+            def forward(self, x, offs):
+                given = {"x": x, "offs": offs}
+                args = [value for name, value in given.items() if name not in named]
+                kwargs = {name: given[name] for name in named}
+                return tp.ops.exported_ops.rows(*args, **kwargs) * 2
+
+        module = Module()
+        program = travelled(export(module, (tp.ones(4, 2), tp.tensor([1, 3])))).module()
+        for ends in ([1, 3], [4, 0]):
+            given = tp.randn(4, 2), tp.tensor(ends)
+            equal(program(*given), module(*given))
