@@ -163,10 +163,11 @@ class Watch(State):
 
     def _copied(self, value: Any) -> None:
         """Know an object as one that the program made by copying; one that a class hands out may be older."""
-        if type(value).__new__ is not object.__new__:
+        kind: Any = type(value)
+        if kind.__new__ is not object.__new__:
             return
-        if hasattr(type(value), "__del__"):
-            self._effect(f"makes an object of class {type(value).__name__}, which has a finalizer")
+        if hasattr(kind, "__del__"):
+            self._effect(f"makes an object of class {kind.__name__}, which has a finalizer")
         else:
             self._made(value)
 
