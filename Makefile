@@ -63,7 +63,7 @@ help:
 	@echo '                        them with what torch gave (WORLD_ARGS="--sample": the quick ones; "timm --verbose";'
 	@echo '                        "--torch PYTHON": with the torch that this interpreter has; -renew writes figures anew)'
 	@echo 'make world-compiled     run models of these libraries under tp.compile beside eager (WORLD_ARGS=resnet18: some of them)'
-	@echo 'make world-families     the same of every family of transformers, tiny (WORLD_ARGS=bert: some of them)'
+	@echo 'make world-families     the same of every family of transformers, tiny (WORLD_ARGS='--library timm': of timm)'
 	@echo 'make bench [DEVICE=cpu] measure against torch, in an environment of its own'
 	@echo '                        (KERNELS="--threads 2" MODELS="--threads 2" BREADTH=: long rounds, networks at their'
 	@echo '                        published sizes; docs/performance.md tells more)'

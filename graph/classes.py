@@ -82,17 +82,17 @@ def is_own(kind: type) -> bool:
 def is_plain(value: Any) -> bool:
     """Return whether an object is its class and its attributes, and nothing besides that is hidden in C."""
     kind: Any = type(value)
-    if (
-        isinstance(value, (Module, type, TensorBase))
-        or goes_in_its_own_way(value)
-        or not is_own(kind)
-    ):
-        return False
-    if any(
-        [isinstance(vars(base).get("__new__"), BuiltinFunctionType) for base in kind.__mro__[:-1]]
-    ):
+    if not _is_plain_class(kind) or goes_in_its_own_way(value):
         return False
     return isinstance(table_of_attributes(value), dict) or bool(slots_of(kind))
+
+
+@functools.lru_cache(512)
+def _is_plain_class(kind: Any) -> bool:
+    if issubclass(kind, (Module, type, TensorBase)) or not is_own(kind):
+        return False
+    bases = kind.__mro__[:-1]
+    return not any([isinstance(vars(base).get("__new__"), BuiltinFunctionType) for base in bases])
 
 
 def table_of_attributes(value: Any) -> Any:

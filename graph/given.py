@@ -9,7 +9,6 @@ graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -75,9 +74,12 @@ class Given:
         self.left_out: set[str] = set()
         self._names = names
         self._numbers: dict[int, int] = {}
-        parts = [self._part(value, "an argument") for value in args]
-        parts += [(name, self._part(value, "an argument")) for name, value in kwargs.items()]
-        self.key = (*modes(), *parts)
+        parts = modes()
+        for value in args:
+            parts.append(self._part(value, _ARGUMENT))
+        for name, value in kwargs.items():
+            parts.append((name, self._part(value, _ARGUMENT)))
+        self.key = tuple(parts)
 
     def numbers(self) -> dict[int, int]:
         """Return the numbers of objects by their ids."""
@@ -87,10 +89,11 @@ class Given:
         """Return those of the objects that are no containers."""
         return [value for value in self.objects if type(value) not in (list, dict)]
 
-    def _part(self, value: Any, label: str) -> Any:
+    def _part(self, value: Any, way: tuple[Any, ...]) -> Any:
         kind = type(value)
         if kind in _TENSORS:
-            self.others += [(item, label) for item in objects_in(value)]
+            if vars(value):
+                self.others += [(item, _label(way)) for item in objects_in(value)]
             return key_of(value, self.tensors)
         if kind in PLAIN or kind is slice:
             return key_of(value, self.tensors)
@@ -99,34 +102,39 @@ class Given:
         if isinstance(value, tuple):
             if kind is not tuple and not hasattr(kind, "_fields"):
                 raise Unknown(f"an argument is of type {kind.__name__}")
-            return (kind, *[self._part(item, label) for item in value])
+            return (kind, *[self._part(item, way) for item in value])
         if kind is list or kind is dict or is_given_by_contents(value):
-            number = self._numbers.setdefault(id(value), len(self.objects))
-            if number < len(self.objects):
-                return ("again", number)
+            number = len(self.objects)
+            known = self._numbers.setdefault(id(value), number)
+            if known < number:
+                return ("again", known)
             self.objects.append(value)
             if number == LIMIT:
                 raise Unknown(f"arguments are of more than {LIMIT} objects")
-            return (kind, *self._items(value, label))
-        if isinstance(value, TensorBase) or (label == "an argument" and not objects_in(value)):
+            return (kind, *self._items(value, kind, way))
+        if isinstance(value, TensorBase) or (way is _ARGUMENT and not objects_in(value)):
             raise Unknown(f"an argument is of type {kind.__name__}")
         if goes_in_its_own_way(value):
             raise Unknown(f"an argument of class {kind.__name__} has a finalizer, and would stay")
-        self.others.append((value, label))
+        self.others.append((value, _label(way)))
         return (kind, id(value))  # which is watched, and so stays
 
-    def _items(self, value: Any, label: str) -> Iterator[Any]:
-        if type(value) is list:
-            yield from [self._part(item, f"{label}[{n}]") for n, item in enumerate(value)]
-        elif type(value) is dict:
+    def _items(self, value: Any, kind: Any, way: tuple[Any, ...]) -> list[Any]:
+        found: list[Any] = []
+        if kind is list:
+            for number, item in enumerate(value):
+                found.append(self._part(item, (way, number, False)))
+        elif kind is dict:
             for name, item in value.items():
-                yield name_of(name), self._part(item, f"{label}[{name!r}]")
+                found.append((name_of(name), self._part(item, (way, name, False))))
         else:
-            for name, item in contents_of(value).items():
+            table = contents_of(value) if slots_of(kind) else table_of_attributes(value)
+            for name, item in table.items():
                 if self._names is None or name in self._names or reads_always(name):
-                    yield name, self._part(item, f"{label}.{name}")
+                    found.append((name, self._part(item, (way, name, True))))
                 else:
                     self.left_out.add(name)
+        return found
 
     # --- what a program changes ---
 
@@ -142,6 +150,18 @@ class Given:
             if not _same(now, held):
                 found[number] = _marked(now, held)
         return found
+
+
+#: The way to an argument; that to what one holds is the way to it, a name, and whether of an attribute.
+_ARGUMENT = ("an argument",)
+
+
+def _label(way: tuple[Any, ...]) -> str:
+    """Return a way as text."""
+    if len(way) == 1:
+        return str(way[0])
+    before, name, is_attribute = way
+    return _label(before) + (f".{name}" if is_attribute else f"[{name!r}]")
 
 
 def is_given_by_contents(value: Any) -> bool:

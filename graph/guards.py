@@ -49,6 +49,8 @@ _OF_ENVIRONMENT = frozenset(
 _OF_THREADS = frozenset(("active_count", "current_thread", "enumerate", "main_thread"))
 #: Functions of Python's that return what other programs may change.
 _LOOKUPS = frozenset((("importlib", "import_module"), ("logging", "getLogger")))
+#: What makes the objects that :mod:`copy` fills.
+_COPYING = ("copyreg", "__newobj__")
 
 
 class Watch(State):
@@ -147,13 +149,27 @@ class Watch(State):
         if not library and hasattr(type(value), "__del__"):  # kept, it would not go when it goes
             self._effect(f"makes an object of class {type(value).__name__}, which has a finalizer")
         elif is_new:
-            key = id(value)
-            try:
-                self.own[key] = weakref.ref(value, partial(self._gone, key))
-            except TypeError:  # its class has none
-                self.own[key] = value
+            self._made(value)
         elif isinstance(value, Module) or not library:
             self.add(value, "self", called=True)
+
+    def _made(self, value: Any) -> None:
+        """Know an object as one that the program made."""
+        key = id(value)
+        try:
+            self.own[key] = weakref.ref(value, partial(self._gone, key))
+        except TypeError:  # its class has none
+            self.own[key] = value
+
+    def _copied(self, value: Any) -> None:
+        """Know an object as one that the program made by copying; one that a class hands out may be older."""
+        kind: Any = type(value)
+        if kind.__new__ is not object.__new__:
+            return
+        if hasattr(kind, "__del__"):
+            self._effect(f"makes an object of class {kind.__name__}, which has a finalizer")
+        else:
+            self._made(value)
 
     def _gone(self, key: int, reference: Any) -> None:
         self.own.pop(key, None)
@@ -214,6 +230,8 @@ class Watch(State):
                 name = frame.f_globals.get("__name__"), frame.f_code.co_name
                 if name in _LOOKUPS and is_asked_for(frame):
                     self.add(arg, name[1])
+                elif name == _COPYING:
+                    self._copied(arg)
             elif event == "c_call" and is_impure(arg, frame):
                 self._effect(f"calls {getattr(arg, '__qualname__', arg)}()")
             elif event == "c_call" and home_of(arg) == "_pickle":

@@ -208,8 +208,10 @@ def call(op: Op, arguments: tuple[Any, ...]) -> Any:
     kwargs = bound.kwargs
     if kwargs:  # a default that is given is another form of the call to some ops
         parameters = signature.parameters
-        kwargs = {
-            n: value for n, value in kwargs.items() if not is_same(value, parameters[n].default)
+        kwargs = {  # custom ops are declared to take any names
+            n: value
+            for n, value in kwargs.items()
+            if n not in parameters or not is_same(value, parameters[n].default)
         }
     return op.call(*bound.args, **kwargs)
 

@@ -136,6 +136,8 @@ def _filled(own: Any, merged: Any) -> Any:
         return own
     if isinstance(own, (tuple, list)) and not hasattr(own, "_fields"):
         return _made_of(type(own), [_filled(a, b) for a, b in zip(own, merged, strict=True)])
+    if type(own) is dict:
+        return {key: _filled(item, merged[key]) for key, item in own.items()}
     return merged
 
 

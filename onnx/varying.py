@@ -127,6 +127,8 @@ def _together(items: Sequence[Any]) -> Any:
             raise ValueError("it is given lists of several lengths")
         parts = [_together(column) for column in zip(*items, strict=True)]
         return parts if isinstance(first, list) else tuple(parts)
+    if isinstance(first, dict):
+        return {key: _together([item[key] for item in items]) for key in first}
     if isinstance(first, int) and not isinstance(first, bool) and any(i != first for i in items):
         return Size(items)
     if isinstance(first, float) and any(i != first and i == i for i in items):

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 from tensorplug.autograd import derivative
 from tensorplug.autograd.vmap.vmap_rules import VmapInfo, vmap_rule
 from tensorplug.core.device.dtypes import BOOL, scalar_type
-from tensorplug.core.dispatch.op_registry import composite
+from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.dispatch.out_dtypes import exact_out
+from tensorplug.core.ops import arange, cat, where, zeros_like
 from tensorplug.core.ops.rules import check_tensor, in_float32
 
 from .activation import gelu, silu
 
 if TYPE_CHECKING:
-    from tensorplug.core import Tensor
+    from tensorplug.core import DType, Tensor
 
 
 def _canonical_linear(input: Any, weight: Any, bias: Any = None) -> Any:
@@ -82,6 +83,99 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     output = input @ (weight if weight.ndim == 1 else weight.t())
     return output if bias is None else output + bias
+
+
+def _canonical_grouped_mm(
+    mat_a: Any, mat_b: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None
+) -> Any:
+    name = "grouped_mm()"
+    check_tensor(mat_a, "grouped_mm", "mat_a")
+    check_tensor(mat_b, "grouped_mm", "mat_b")
+    dims = mat_a.ndim, mat_b.ndim
+    if not {*dims} <= {2, 3} or mat_a.shape[-1] != mat_b.shape[-2]:
+        raise RuntimeError(
+            f"{name}: {list(mat_a.shape)} and {list(mat_b.shape)} cannot be multiplied: expected "
+            "matrices, or stacks of them, that share a size"
+        )
+    if mat_a.dtype is not mat_b.dtype:
+        raise RuntimeError(
+            f"{name}: expected matrices of one dtype, got {mat_a.dtype} and {mat_b.dtype}"
+        )
+    if bias is not None:
+        raise RuntimeError(f"{name}: bias is not supported, as in torch")
+    if (offs is None) != (dims == (3, 3)):
+        raise RuntimeError(f"{name}: offs is needed where a matrix is in groups, and only there")
+    for stacked in (mat_a, mat_b):
+        if offs is not None and stacked.ndim == 3 and len(stacked) != len(offs):
+            raise RuntimeError(f"{name}: {len(offs)} offs for {len(stacked)} matrices")
+    if out_dtype is not None:
+        return Delegated(grouped_mm(mat_a, mat_b, offs=offs).to(out_dtype))
+    return mat_a, mat_b, offs
+
+
+@composite("mat_a, mat_b, offs", rule=_canonical_grouped_mm, method=False)
+def grouped_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    *,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: DType | None = None,
+) -> Tensor:
+    """Return the products of groups of a matrix with a matrix each, as mixtures of experts use them.
+
+    Parameters
+    ----------
+    mat_a, mat_b : Tensor
+        Matrices, or stacks of them, one for each group: (rows, k) and (groups, k, columns), in groups of
+        rows; (groups, rows, k) and (k, columns), in groups of columns; (rows, k) and (k, columns), in groups
+        along k; or two stacks.
+    offs : Tensor, optional
+        (groups,), int32: where each group ends. Not for two stacks.
+    bias : None
+        As in torch, which does not take one yet.
+    out_dtype : dtype, optional
+        Of the result; by default the inputs'.
+
+    Returns
+    -------
+    Tensor
+        (rows, columns), or (groups, rows, columns) for two stacks and for groups along k. What no group
+        covers is 0.
+
+    Raises
+    ------
+    RuntimeError
+        If shapes do not fit, or `offs` is missing or superfluous.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> rows, experts = tp.ones(3, 2), tp.tensor([[[1.0], [1.0]], [[2.0], [2.0]]])
+    >>> grouped_mm(rows, experts, offs=tp.tensor([1, 3], dtype=tp.int32)).tolist()
+    [[2.0], [4.0], [4.0]]
+    """
+    if offs is None:
+        return mat_a @ mat_b
+    # By kernels group after group; here without a look at data, so that graphs and vmap may hold it.
+    inner = mat_a.ndim == mat_b.ndim
+    size = mat_a._shape[-1] if inner else mat_a._shape[0] if mat_a.ndim == 2 else mat_b._shape[-1]
+    places, ends = arange(size, device=offs.device), offs.reshape(-1, 1)
+    starts = cat([zeros_like(ends[:1]), ends[:-1]])
+    within = (places >= starts) & (places < ends)
+    if inner:
+        return where(within.unsqueeze(1), mat_a, 0) @ mat_b
+    products = mat_a @ mat_b
+    within = within.unsqueeze(1) if mat_a.ndim == 3 else within.unsqueeze(2)
+    return where(within, products, 0).sum(0, dtype=products.dtype)
+
+
+def _grouped_mm_a(g: Any, mat_b: Any, offs: Any) -> Any:
+    return grouped_mm(g, mat_b.mT, offs=offs)
+
+
+def _grouped_mm_b(g: Any, mat_a: Any, offs: Any) -> Any:
+    return grouped_mm(mat_a.mT, g, offs=offs)
 
 
 def _check_bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> None:
@@ -224,6 +318,7 @@ VMAP_RULES = [vmap_rule("linear", _batched)]
 
 DERIVATIVES = [
     derivative("linear", input=_input_gradient, weight=_weight_gradient, bias=_bias_gradient),
+    derivative("grouped_mm", mat_a=_grouped_mm_a, mat_b=_grouped_mm_b),
 ]
 
 

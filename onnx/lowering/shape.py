@@ -206,6 +206,16 @@ def _fill(w: Writer, node: Node, shape: Sequence[Any], value: Any, dtype: Any, *
     return w.add("Expand", number, w.ints(shape)) if len(shape) else w.add("Identity", number)
 
 
+_LIKE = {"zeros_like": 0, "ones_like": 1, "empty_like": 0}
+
+
+@lowering("full_like", *_LIKE)
+def _like(w: Writer, node: Node, input: Any, fill_value: Any = None, **rest: Any) -> str:
+    # Of an input whose elements lie in another order the body lays them out so, which ONNX knows nothing of.
+    value = _LIKE.get(node.op.name, fill_value)
+    return _fill(w, node, w.shape(node.output), value, node.output.dtype)
+
+
 @lowering("arange_new")
 def _arange(
     w: Writer, node: Node, start: Any, step: Any, count: Any, dtype: Any, **rest: Any

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.core.device.dtypes import DType
+from tensorplug.core.device.dtypes import DType, int32
 
 from ..records import Sample
 from ._networks import gelu, layer_record
+from .indexing.indexing import positions
 from .reductions import INEXACT
 
 
@@ -62,7 +63,35 @@ def _bilinear(a: Any, b: Any, w: Any, bias: Any = 0) -> Any:
     return np.einsum("...i,kij,...j->...k", a, w, b) + bias
 
 
+def _grouped_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    for one, other, ends in (
+        ((7, 3), (3, 3, 2), [2, 2, 7]),  # the second group has no rows
+        ((7, 3), (2, 3, 2), [2, 5]),  # no group has the last rows
+        ((3, 2, 3), (3, 7), [1, 4, 7]),
+        ((2, 7), (7, 3), [2, 7]),
+        ((0, 3), (2, 3, 2), [0, 0]),
+    ):
+        yield Sample(make(*one), make(*other), offs=positions(make, ends, int32))
+    yield Sample(make(2, 3, 4), make(2, 4, 3))
+
+
+def _grouped(a: Any, b: Any, offs: Any = None) -> Any:
+    if offs is None:
+        return a @ b
+    parts = [*map(slice, [0, *offs[:-1]], offs)]
+    if a.ndim == b.ndim:
+        return np.stack([a[:, part] @ b[part] for part in parts])
+    result = np.zeros((a.shape[-2], b.shape[-1]), np.result_type(a, b))
+    for number, part in enumerate(parts):
+        if a.ndim == 2:
+            result[part] = a[part] @ b[number]
+        else:
+            result[:, part] = a[number] @ b[:, part]
+    return result
+
+
 RECORDS = [
+    layer_record("grouped_mm", _grouped_samples, _grouped),
     layer_record("bilinear", _bilinear_samples, _bilinear, torch="nn.functional.bilinear"),
     layer_record("linear", _linear_samples, _linear, dtypes=INEXACT),
     layer_record("linear_activation", _linear_activation_samples, _linear_activation),

@@ -1,6 +1,8 @@
 """Exported programs: the same results without the module, in a process that does not have its code."""
 
+import contextlib
 import copy
+import inspect
 import io
 import subprocess
 import sys
@@ -174,3 +176,93 @@ def test_damaged_files(tmp_path):
     for case in cases:
         with pytest.raises(ValueError, match="load"):
             load(io.BytesIO(case))
+
+
+class Weighted(nn.Module):
+    """Takes tensors alike, so that a wrong order shows in numbers alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(tp.tensor([1.0, 2.0]))
+
+    def forward(self, second, first, *others, third, **more):
+        result = self.weight + second - 2 * first + 3 * third["b"] - 5 * third["a"]
+        for number, item in enumerate([*others, *[more[name] for name in sorted(more)]]):
+            result = result * (number + 2) + item
+        return result
+
+
+@pytest.mark.parametrize("positional", range(4))
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_arguments_keep_their_order(positional, dynamic):
+    module = Weighted()
+    names = ["second", "first", "extra", "zero"]
+
+    def arguments(seed):
+        tp.manual_seed(seed)
+        values = [tp.randn(2) for _ in names]
+        args = tuple(values[:positional])
+        third = {"b": tp.randn(2), "a": tp.randn(2)}
+        if positional == 3:  # the one that is left is by name
+            return args, {"zero": values[3], "third": third}
+        return args, dict(zip(names[positional:], values[positional:], strict=True)) | {
+            "third": third
+        }
+
+    for order in (list, reversed):
+        args, kwargs = arguments(0)
+        shapes = None
+        if dynamic:
+            module.weight = nn.Parameter(tp.ones(1))
+            bound = inspect.signature(module.forward).bind(*args, **kwargs).arguments
+            shapes = {
+                name: tp.utils._pytree.tree_map(lambda leaf: {0: Dim("size")}, value)
+                for name, value in bound.items()
+            }
+        program = export(module, args, dict(order([*kwargs.items()])), dynamic_shapes=shapes)
+        for run in (program.module(), travelled(program).module()):
+            for other in (list, reversed):
+                args, kwargs = arguments(1)
+                given = dict(other([*kwargs.items()]))
+                given["third"] = dict(other([*given["third"].items()]))
+                equal(run(*args, **given), module(*args, **kwargs))
+
+
+def test_one_tensor_for_several_arguments():
+    module = Weighted()
+    x = tp.randn(2)
+    program = export(module, (x, module.weight), {"third": {"a": x, "b": x}})
+    for run in (program.module(), travelled(program).module()):
+        given = [tp.randn(2) for _ in range(4)]
+        options = {"third": {"a": given[2], "b": given[3]}}
+        equal(run(*given[:2], **options), module(*given[:2], **options))
+
+
+@pytest.mark.parametrize("named", [(), ("offs",), ("x", "offs")])
+def test_custom_ops_that_read_data_within(named):
+    """What such an op reads is its own affair where it says what shapes come out, by name or place."""
+    with contextlib.ExitStack() as stack:
+        scope = tp.library.Library("exported_ops", "FRAGMENT")
+        stack.callback(scope._destroy)
+        scope.define("rows(Tensor x, Tensor offs) -> Tensor")
+
+        def rows(x, offs):
+            return tp.cat([x[:end].sum(0, keepdim=True) for end in offs.tolist()])
+
+        scope.impl("rows", rows, "CompositeExplicitAutograd")
+        tp.library.register_fake(
+            "exported_ops::rows", lambda x, offs: x.new_empty(len(offs), *x.shape[1:]), lib=scope
+        )
+
+        class Module(nn.Module):
+            def forward(self, x, offs):
+                given = {"x": x, "offs": offs}
+                args = [value for name, value in given.items() if name not in named]
+                kwargs = {name: given[name] for name in named}
+                return tp.ops.exported_ops.rows(*args, **kwargs) * 2
+
+        module = Module()
+        program = travelled(export(module, (tp.ones(4, 2), tp.tensor([1, 3])))).module()
+        for ends in ([1, 3], [4, 0]):
+            given = tp.randn(4, 2), tp.tensor(ends)
+            equal(program(*given), module(*given))

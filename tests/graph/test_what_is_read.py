@@ -56,6 +56,31 @@ class Delegate:
         return getattr(self._inner, name)
 
 
+class LookedUp(Record):
+    """Its attributes are looked up by methods of its own, in copies from the beginning."""
+
+    def __getattribute__(self, name):
+        return super().__getattribute__(name)
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+
+
+class Restored(LookedUp):
+    def __setstate__(self, state):
+        vars(self).update(state)
+
+
+class HandedOut(LookedUp):
+    """Whoever makes or copies one gets the one that there is."""
+
+    def __new__(cls, **attributes):
+        return one
+
+
+one = object.__new__(HandedOut)
+
+
 @dataclasses.dataclass(order=True)
 class Data:
     number: int = 1
@@ -141,6 +166,11 @@ DELEGATE = with_number(
     lambda: Delegate(Delegate(Record(number=1))),
     lambda read, number: setattr(read._inner._inner, "number", number),
 )
+LOOKED_UP = with_number(lambda: LookedUp(inner=LookedUp(number=1)), NESTED[1])
+RESTORED = with_number(lambda: Restored(inner=LookedUp(number=1)), NESTED[1])
+HANDED_OUT = with_number(
+    lambda: object.__new__(HandedOut), lambda read, number: setattr(one, "number", number)
+)
 NET = with_number(Net)
 SCALED = with_number(Scaled)
 
@@ -167,6 +197,10 @@ WAYS = {
     "eval": (lambda x, read: eval("x * read." + keys[0], {"x": x, "read": read}), RECORD),
     "copy": (lambda x, read: x * copy.copy(read).number, RECORD),
     "deepcopy": (lambda x, read: x * copy.deepcopy(read).inner.number, NESTED),
+    "copy that looks up": (lambda x, read: x * copy.copy(read).inner.number, LOOKED_UP),
+    "deepcopy that looks up": (lambda x, read: x * copy.deepcopy(read).inner.number, LOOKED_UP),
+    "restored deepcopy": (lambda x, read: x * copy.deepcopy(read).inner.number, RESTORED),
+    "copy of what is handed out": (lambda x, read: x * copy.copy(read).number, HANDED_OUT),
     "pickle": (lambda x, read: x * pickle.loads(pickle.dumps(read)).number, RECORD),
     "pickler": (lambda x, read: x * pickled(read).number, RECORD),
     "methodcaller": (
@@ -281,6 +315,21 @@ def test_is_read_anew(way):
     for number in (1, 2, 3, 4, 4, 4, 5, 6, 6, 6):
         change(read, number)
         assert compiled(x, read).tolist() == program(x, read).tolist()
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if "copy" in way and "handed" not in way])
+def test_copies_are_the_programs_own(way):
+    program, (make, _) = WAYS[way]
+    read = make()
+
+    @tp.compile
+    def compiled(x):
+        return program(x, read)
+
+    for _ in range(4):
+        compiled(tp.ones(2))
+    found = compiled.explain()
+    assert (len(found.graphs), found.calls, found.breaks) == (1, 3, [])
 
 
 def of_nothing(net, loss):

@@ -49,3 +49,25 @@ def test_refuses(one, other, ends, message):
     offs = None if ends is None else tp.tensor(ends, dtype=tp.int32)
     with pytest.raises(RuntimeError, match=message):
         F.grouped_mm(tp.ones(*one), tp.ones(*other), offs=offs)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_one_graph_for_all_groups(name):
+    one, other, ends = SHAPES[name]
+    run = tp.compile(lambda a, b, offs: F.grouped_mm(a.sin(), b, offs=offs) * 2)
+    for seed in range(6):
+        tp.manual_seed(seed)
+        offs = None
+        if ends is not None:
+            offs = tp.randint(0, ends[-1] + 1, (len(ends),), dtype=tp.int32).sort()[0]
+        given = [tp.randn(*shape) for shape in (one, other)]
+        ways = []
+        for function in (run, lambda a, b, offs: F.grouped_mm(a.sin(), b, offs=offs) * 2):
+            leaves = [value.clone().requires_grad_() for value in given]
+            result = function(*leaves, offs)
+            result.square().sum().backward()
+            ways.append([result, *[leaf.grad for leaf in leaves]])
+        for a, b in zip(*ways, strict=True):
+            assert tp.equal(a, b)
+    assert len(run.explain().graphs) == 1
+    assert run.explain().calls == 5

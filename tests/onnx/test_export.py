@@ -171,6 +171,20 @@ def test_calls_in_place(name, varying):
     op_samples.compare(op_samples.run(proto, [given]), [program(given)])
 
 
+@pytest.mark.parametrize("varying", [False, True], ids=["fixed", "varying"])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 0, 2), (0, 2, 1)])
+@pytest.mark.parametrize("make", [tp.zeros_like, tp.ones_like, lambda x: tp.full_like(x, 2.5)])
+def test_like_tensors_in_any_order_of_memory(make, order, varying):
+    def program(x):
+        turned = x.exp().permute(order)
+        return tp.cat([make(turned), turned, make(x.permute(order).contiguous())])
+
+    x, y = tp.randn(3, 4, 2), tp.randn(7, 4, 2)
+    proto = tp.onnx.export(program, x, dynamic_shapes=({0: "n"},) if varying else None)
+    given = y if varying else x
+    op_samples.compare(op_samples.run(proto, [given]), [program(given)])
+
+
 def test_names_and_sizes():
     model = nn.Linear(2, 3)
     proto = tp.onnx.export(

@@ -1,138 +1,198 @@
-"""Every family of transformers' models, tiny and with its default settings, under tp.compile beside eager.
+"""Every family of models of transformers, timm and torchvision under tp.compile, tp.export and tp.onnx.
 
-``python -m tensorplug.compat tests/world/families.py [FAMILY …]`` with the libraries of ``make world``. Prints how each family
-ran: as one graph, as one once its first calls have set it up, in parts, or eagerly and why; the status is 1 if results differ.
+``python -m tensorplug.compat tests/world/families.py [--library NAME] [--checks compile,export,onnx] [FAMILY …]``
+with the libraries of ``make world``; the last check takes onnx and onnxruntime. Each family runs in a process of its
+own, for a limited time. Prints for each how it ran; the status is 1 if results differ.
 """
 
+import argparse
+import json
+import multiprocessing
 import sys
+import tempfile
+import time
 import warnings
 from collections import Counter
+from pathlib import Path
 
-import transformers
-from transformers import CONFIG_MAPPING, MODEL_MAPPING, AutoModel, PretrainedConfig
+import torch
+from family_models import LIBRARIES, tensors_in, with_batched_experts, without_caches
 
 import tensorplug as tp
 
-warnings.simplefilter("ignore")
-transformers.logging.set_verbosity_error()
-
-CALLS = 6
-#: Models of more parameters are left out.
-MOST = 5_000_000
-#: By the names that families have for them.
-WIDTHS = ("hidden_size", "d_model", "n_embd", "dim", "embedding_size")
-LAYERS = (
-    "num_hidden_layers",
-    "n_layer",
-    "n_layers",
-    "num_layers",
-    "encoder_layers",
-    "decoder_layers",
-)
-HEADS = (
-    "num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads",
-    "decoder_attention_heads", "num_experts", "num_local_experts", "n_routed_experts",
-)  # fmt: skip
-INNER = ("intermediate_size", "ffn_dim", "encoder_ffn_dim", "decoder_ffn_dim", "d_ff", "hidden_dim")
-LENGTHS = ("max_position_embeddings", "n_positions")
-SMALL = {
-    **dict.fromkeys(WIDTHS, 32), **dict.fromkeys(LAYERS, 2), **dict.fromkeys(HEADS, 4), **dict.fromkeys(INNER, 64),
-    **dict.fromkeys(LENGTHS, 64), "d_kv": 8, "head_dim": 8, "num_key_value_heads": 2, "num_experts_per_tok": 2,
-    "moe_intermediate_size": 32, "vocab_size": 99, "type_vocab_size": 2, "image_size": 32, "patch_size": 8,
-    "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
-}  # fmt: skip
+CALLS = 5
+#: Relative to the largest number of a result: folded batch norms and oneDNN round otherwise.
+CLOSE = 1e-3
 
 
-def settings_of(family):
-    """Return the settings of a tiny model; those of its parts are as small."""
-    todo = [CONFIG_MAPPING[family]()]
-    for config in todo:
-        for name, number in SMALL.items():
-            if type(getattr(config, name, None)) in (int, float):
-                setattr(config, name, number)
-        todo += [part for part in vars(config).values() if isinstance(part, PretrainedConfig)]
-    return todo[0]
+def difference(found, wanted):
+    """Return by how much tensors differ, relative to the largest number of each."""
+    if [a.shape for a in found] != [b.shape for b in wanted]:
+        return float("inf")
+    worst = 0.0
+    for a, b in zip(found, wanted, strict=True):
+        if a.is_complex():
+            a, b = torch.view_as_real(a), torch.view_as_real(b)
+        a, b = a.detach().double().nan_to_num(1e30), b.detach().double().nan_to_num(1e30)
+        if a.numel():
+            worst = max(worst, float((a - b).abs().max()) / max(float(b.abs().max()), 1e-9))
+    return worst
 
 
-def model_of(family):
-    settings = settings_of(family)
-    with tp.device("meta"):
-        size = sum(p.numel() for p in AutoModel.from_config(settings).parameters())
-    if size > MOST:
-        raise ValueError(f"{size} parameters")
+def results(run, given):
+    """Return all tensors that come of a call."""
     tp.manual_seed(0)
-    return AutoModel.from_config(settings).eval()
+    return list(tensors_in(run(**given), set()))
 
 
-def arguments(model, number):
-    """Return what a model takes: tokens, or images."""
-    tp.manual_seed(number)
-    if model.main_input_name == "input_ids":
-        tokens = tp.randint(3, 90, (2, 8))
-        given = {"input_ids": tokens, "attention_mask": tp.ones(2, 8, dtype=tp.int64)}
-        return given | ({"decoder_input_ids": tokens} if model.config.is_encoder_decoder else {})
-    size = getattr(model.config, "image_size", 32)
-    return {"pixel_values": tp.randn(2, 3, size, size)}
-
-
-def tensors_in(value, seen):
-    """Return all tensors of a result, in caches of keys and values too."""
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    if isinstance(value, tp.Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors_in(item, seen)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from tensors_in(item, seen)
-    elif hasattr(value, "__dict__") and not isinstance(value, (type, tp.nn.Module)):
-        yield from tensors_in(vars(value), seen)
-
-
-def compare(family):
-    """Return how a family ran, and by how much its results differ."""
-    try:
-        model = model_of(family)
-        given = [arguments(model, number) for number in range(CALLS)]
-        wanted = [[*tensors_in(model(**one), set())] for one in given]
-    except Exception as error:  # not with these settings, or arguments
-        return f"not tried: {type(error).__name__}: {str(error)[:60]!r}", 0.0
-    compiled = tp.compile(model)
-    difference = 0.0
-    for one, results in zip(given, wanted, strict=True):
-        try:
-            found = [*tensors_in(compiled(**one), set())]
-        except Exception as error:
-            return f"raises {type(error).__name__}: {error}", float("inf")
-        for a, b in zip(found, results, strict=True):
-            distance = (a.double() - b.double()).abs().max() if a.numel() else 0.0
-            difference = max(difference, float(distance) / max(float(b.abs().max()), 1e-9))
-    explained = compiled.explain()
+def compiled(model, calls, wanted):
+    """Return how a model ran compiled, and by how much its results differ."""
+    run = tp.compile(model)
+    worst = 0.0
+    for one, expected in zip(calls, wanted, strict=True):
+        worst = max(worst, difference(results(run, one), expected))
+    explained = run.explain()
     if len(explained.graphs) == 1 and explained.calls == CALLS - 1:
-        return "one graph", difference
+        return "one graph", worst
     if len(explained.graphs) == 1 and explained.calls:
-        return "one graph, once set up", difference
-    reasons = "; ".join(dict.fromkeys(found.reason for found in explained.breaks))
-    how = f"{len(explained.graphs)} graphs" if explained.graphs else "eager"
-    return f"{how}: {reasons}", difference
-
-
-def main(names):
-    families = names or sorted(
-        family for family, config in CONFIG_MAPPING.items() if config in MODEL_MAPPING
+        return "one graph, once set up", worst
+    reasons = "; ".join(
+        dict.fromkeys(f"{found.reason} {found.source}" for found in explained.breaks)
     )
-    kinds, differing = Counter(), []
-    for family in families:
+    how = f"{len(explained.graphs)} graphs" if explained.graphs else "eager"
+    return f"{how}: {reasons}", worst
+
+
+def exported(model, calls, wanted):
+    """Return by how much results differ of what is exported, saved and loaded again."""
+    wanted = [results(without_caches(model), one) for one in calls[:2]]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.zip")
+        tp.export.save(tp.export.export(model, (), calls[0]), path)
+        run = tp.export.load(path).module()
+    pairs = zip(calls[:2], wanted, strict=False)
+    return "runs", max(difference(results(run, one), expected) for one, expected in pairs)
+
+
+class Flat(tp.nn.Module):
+    """A model with tensors alone as arguments and results."""
+
+    def __init__(self, model, names):
+        super().__init__()
+        self.model = model
+        self.names = names
+
+    def forward(self, *given):
+        """Call it."""
+        return tuple(tensors_in(self.model(**dict(zip(self.names, given, strict=True))), set()))
+
+
+def onnx_of(model, calls, wanted):
+    """Return by how much results of onnxruntime, and of the file read again, differ."""
+    import onnxruntime
+
+    from tensorplug.onnx.package import onnx_package
+
+    names = list(calls[0])
+    net = Flat(with_batched_experts(without_caches(model)), names)
+    wanted = [results(model, one) for one in calls[:2]]
+    worst = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.onnx")
+        tp.onnx.export(net, tuple(calls[0].values()), path, input_names=names)
+        onnx_package("checker").check_model(str(path))
+        session = onnxruntime.InferenceSession(str(path))
+        loaded = tp.onnx.load(path)
+        taken = [entry.name for entry in session.get_inputs()]
+        for given, expected in zip(calls[:2], wanted, strict=False):
+            made = session.run(None, {name: given[name].numpy() for name in taken})
+            worst = max(worst, difference([torch.from_numpy(a) for a in made], expected))
+            again = list(tensors_in(loaded(*[given[name] for name in taken]), set()))
+            worst = max(worst, difference(again, expected))
+    return "runs", worst
+
+
+CHECKS = {"compile": compiled, "export": exported, "onnx": onnx_of}
+
+
+def short(error):
+    """Return an error in one line."""
+    return f"{type(error).__name__}: {str(error)[:300]!r}"
+
+
+def examine(library, family, checks, tell):
+    """Tell how a family ran in each check: what is told, and the difference."""
+    warnings.simplefilter("ignore")
+    try:
+        model, arguments = LIBRARIES[library][1](family)
+        calls = [arguments(number) for number in range(CALLS)]
+        wanted = [results(model, one) for one in calls]
+    except Exception as error:  # not with these settings, or arguments
+        tell("made", f"not tried: {short(error)}", 0.0)
+        return
+    tell("made", "made", difference(results(model, calls[0]), wanted[0]))
+    for check in checks:
+        try:
+            tell(check, *CHECKS[check](model, calls, wanted))
+        except Exception as error:
+            tell(check, f"raises: {short(error)}", 0.0)
+
+
+def in_process(library, family, checks, limit):
+    """Return how a family ran, by check, for at most some seconds."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def run():
         with tp.no_grad():
-            how, difference = compare(family)
-        kinds[how.partition(":")[0]] += 1
-        if not difference <= 1e-5:
-            differing.append(family)
-        print(f"{family:28} {difference:.1e} {how}", flush=True)
-    print(dict(kinds), f"{len(differing)} differ", *differing)
+            examine(library, family, checks, lambda *found: sender.send(found))
+
+    process = context.Process(target=run)
+    process.start()
+    sender.close()
+    found = {}
+    end = time.monotonic() + limit
+    try:
+        while receiver.poll(max(0, end - time.monotonic())):
+            check, how, apart = receiver.recv()
+            found[check] = how, apart
+        process.kill()
+        found["limit"] = f"not done within {limit} s", 0.0
+    except EOFError:
+        process.join()
+        if process.exitcode:
+            found["limit"] = f"ended with status {process.exitcode}", 0.0
+    process.join()
+    return found
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("families", nargs="*")
+    parser.add_argument("--library", choices=LIBRARIES, default="transformers")
+    parser.add_argument("--checks", default="compile")
+    parser.add_argument("--limit", type=float, default=60, help="seconds for each family")
+    parser.add_argument("--json", type=Path, help="a file to which a line is added for each family")
+    asked = parser.parse_args(arguments)
+    kinds, differing = Counter(), []
+    families = asked.families or LIBRARIES[asked.library][0]()
+    for family in families:
+        begin = time.monotonic()
+        found = in_process(asked.library, family, asked.checks.split(","), asked.limit)
+        for check, (how, apart) in found.items():
+            kinds[f"{check} {how.partition(':')[0]}"] += 1
+            if not apart <= CLOSE:
+                differing.append(f"{family} ({check})")
+            print(f"{family:28} {check:8} {apart:.1e} {how}", flush=True)
+        if asked.json:
+            with asked.json.open("a") as file:
+                line = {"library": asked.library, "family": family, "found": found}
+                file.write(
+                    json.dumps(line | {"seconds": round(time.monotonic() - begin, 1)}) + "\n"
+                )
+    for kind, number in sorted(kinds.items()):
+        print(f"{number:4} {kind}")
+    print(f"{len(differing)} differ", *differing)
     return 1 if differing else 0
 
 

@@ -8,13 +8,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from tensorplug.autograd import no_grad
-from tensorplug.autograd.transforms.pytree import tree_flatten, tree_leaves, tree_unflatten
+from tensorplug.autograd.transforms.pytree import (
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_unflatten,
+)
 from tensorplug.core import Tensor
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import DType
 from tensorplug.core.ops.creation.creation import zeros
 from tensorplug.graph import Graph, Uncapturable
-from tensorplug.graph.capture import Recorder, settled
+from tensorplug.graph.capture import Recorder, named_tensors, settled
 from tensorplug.graph.symbolic import at, generalize, same
 from tensorplug.nn import Module
 
@@ -64,7 +69,7 @@ def export(
     >>> tp.export.load(file).module()(tp.tensor([-1.0, 1.0]))
     tensor([0., 1.])
     """
-    kwargs = dict(sorted((kwargs or {}).items()))
+    args, kwargs = _each_its_own(mod, args, dict(sorted((kwargs or {}).items())))
     hints = {hint for hint in tree_leaves(dynamic_shapes) if isinstance(hint, DimHint)}
     # Sizes with hints are first taken to be independent, then equal where they were, then to stay.
     tries: list[str | None] = ["s{place}_{number}", "s{size}"] if hints - {Dim.STATIC} else [None]
@@ -76,6 +81,22 @@ def export(
         except (ValueError, RuntimeError):
             pass
     return _exported(mod, args, kwargs, _dynamic(mod, args, kwargs, dynamic_shapes, tries[-1]))
+
+
+def _each_its_own(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return arguments with a copy of each tensor that is state or stands in a second place.
+
+    Calls of the program may have other tensors there.
+    """
+    seen = {id(tensor) for tensor in (*mod.parameters(), *mod.buffers())}
+
+    def own(leaf: Any) -> Any:
+        if isinstance(leaf, Tensor) and id(leaf) in seen:
+            return leaf.detach().clone().requires_grad_(leaf.requires_grad)
+        seen.add(id(leaf))
+        return leaf
+
+    return tree_map(own, (tuple(args), kwargs))
 
 
 def _exported(
@@ -141,7 +162,10 @@ def _captured(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
 
     def run(recorder: Recorder) -> Graph:
         recorder.add_state(mod)
-        recorder.add_arguments(mod, args, kwargs)
+        names = {id(tensor): name for name, tensor in named_tensors(mod, args, kwargs)}
+        for leaf in tree_leaves((args, kwargs)):  # in the order in which calls are bound
+            if isinstance(leaf, Tensor):
+                recorder.add(names[id(leaf)], leaf, "input")
         with recorder.active():
             result = mod(*args, **kwargs)
         found, tree = tree_flatten(result)

@@ -180,7 +180,7 @@ def _collect(wanted: Any, given: Any, where: str, found: list[Any]) -> None:
         for number, (item, other) in enumerate(zip(wanted, given, strict=True)):
             _collect(item, other, f"{where}[{number}]", found)
     elif isinstance(wanted, Mapping):
-        if not isinstance(given, Mapping) or list(given) != list(wanted):
+        if not isinstance(given, Mapping) or given.keys() != wanted.keys():
             raise TypeError(f"{where}: expected {list(wanted)}, got {given!r}")
         for key, item in wanted.items():
             _collect(item, given[key], f"{where}[{key!r}]", found)
