@@ -371,8 +371,8 @@ def _nonzero(self: Any) -> bool:
     return bool(self)
 
 
-for _method in (_div, _rdiv, _idiv, _long, _nonzero):
-    dispatch_state.add_method(f"_{_method.__name__}__", _method)
+for _older in (_div, _rdiv, _idiv, _long, _nonzero):
+    dispatch_state.add_method(f"_{_older.__name__}__", _older)
 
 for _method in (
     narrow_copy, dim_order, fill_diagonal_, polygamma_, resize, unsafe_chunk, unsafe_split,

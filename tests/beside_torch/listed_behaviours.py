@@ -1,6 +1,6 @@
 """What torch's own tests hold tensors to: indexing, Python's protocols, making, joining, refusing."""
 
-# ruff: noqa: C408, C416, E501, E711, PLC3002, RUF005, SIM118  as tables they are easier to read
+# ruff: noqa: E711, PLC3002, RUF005  as tables they are easier to read
 
 import copy
 import math

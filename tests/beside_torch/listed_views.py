@@ -1,7 +1,5 @@
 """Calls that make views, or might, of a tensor of shape (2, 3, 4)."""
 
-
-
 CALLS = {
     "flatten0": lambda t, x: x.flatten(),
     "flatten1": lambda t, x: x.flatten(1),
