@@ -329,6 +329,10 @@ def can_cast(from_: DType, to: DType) -> bool:
     >>> can_cast(float64, float32), can_cast(float32, int64)
     (True, False)
     """
+    given: Any
+    for given in (from_, to):
+        if not isinstance(given, DType):
+            raise TypeError(f"can_cast(): arguments must be dtypes, got {given!r}")
     if from_.category == INTEGER and to.category == BOOL:
         return False
     return from_.category <= to.category

@@ -125,7 +125,7 @@ def plain_arguments(
             raise _wrong(op, name, "float", value)
     for position, name in op.flags:
         value = args[position] if position < len(args) else kwargs.get(name)
-        if type(value) in _NO_FLAGS:
+        if type(value) in _NO_FLAGS or isinstance(value, TensorBase):
             raise _wrong(op, name, "bool", value)
     return args, kwargs
 

@@ -97,7 +97,7 @@ def signbit(input: Tensor) -> Tensor:
     """
     check_tensor(input, "signbit")
     if input.dtype.category == COMPLEX:
-        raise RuntimeError("signbit() is not implemented for complex tensors")
+        raise NotImplementedError("signbit() is not implemented for complex tensors")
     if input.dtype.category == BOOL:
         return ne(input, input)  # an order of bool and numbers would be that of int64
     return lt(copysign(1, input) if input.dtype.category == FLOATING else input, 0)

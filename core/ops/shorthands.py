@@ -346,6 +346,34 @@ def polygamma_(self: Any, n: int) -> Any:
     return self.copy_(result)
 
 
+def _div(self: Any, other: Any) -> Any:
+    """Return ``self / other``: the name of Python 2 for it."""
+    return self / other
+
+
+def _rdiv(self: Any, other: Any) -> Any:
+    """Return ``other / self``: the name of Python 2 for it."""
+    return other / self
+
+
+def _idiv(self: Any, other: Any) -> Any:
+    """Divide in place: the name of Python 2 for ``self /= other``."""
+    return self.div_(other)
+
+
+def _long(self: Any) -> int:
+    """Return the number as an int: the name of Python 2 for ``int(self)``."""
+    return int(self)
+
+
+def _nonzero(self: Any) -> bool:
+    """Return whether the number is not zero: the name of Python 2 for ``bool(self)``."""
+    return bool(self)
+
+
+for _older in (_div, _rdiv, _idiv, _long, _nonzero):
+    dispatch_state.add_method(f"_{_older.__name__}__", _older)
+
 for _method in (
     narrow_copy, dim_order, fill_diagonal_, polygamma_, resize, unsafe_chunk, unsafe_split,
     unsafe_split_with_sizes,

@@ -319,7 +319,7 @@ def from_dlpack(producer: Any, device: Device | str | None = None, copy: bool | 
     Raises
     ------
     BufferError
-        If no loaded device runtime takes the producer's memory.
+        If no loaded device runtime takes the producer's memory, or it requires grad.
 
     Examples
     --------
@@ -329,7 +329,10 @@ def from_dlpack(producer: Any, device: Device | str | None = None, copy: bool | 
     tensor([0, 1, 2])
     """
     if isinstance(producer, TensorBase):
-        result: Any = producer.detach()  # type: ignore[attr-defined]
+        own: Any = producer
+        if own.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        result: Any = own.detach()
         return _placed(result, device, copy)
     if is_capsule(producer):
         producer = _Capsule(producer)

@@ -268,20 +268,25 @@ def _bags(
 def _check_offsets(offsets: Any, input: Any) -> None:
     if offsets is None or offsets.is_meta or not offsets.numel():
         return
-    first = int(offsets[0].item())
+    first = _largest_of_samples(offsets[0])
     if first:
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
             f"position 0. However, got {first}"
         )
-    last, length = int(offsets[-1].item()), input.shape[0]
+    last, length = _largest_of_samples(offsets[-1]), input.shape[0]
     if last > length:
         raise RuntimeError(
             f"offsets[-1] can not be greater than input's length {length} but got offsets[-1] of {last}"
         )
     # Elsewhere than on the CPU this would wait for the device once more.
-    if offsets.device.type == "cpu" and bool((offsets[1:] < offsets[:-1]).any()):
-        raise RuntimeError(f"embedding_bag(): offsets must not decrease, got {offsets.tolist()}")
+    if offsets.device.type == "cpu" and bool(all_samples(offsets[1:] < offsets[:-1]).any()):
+        raise RuntimeError(f"embedding_bag(): offsets must not decrease, got {offsets}")
+
+
+def _largest_of_samples(number: Any) -> int:
+    every = all_samples(number)
+    return int(every.abs().max() if every.ndim else every)
 
 
 def _padding_row(padding_idx: int, rows: int) -> int:

@@ -453,7 +453,7 @@ def _canonical_hardshrink(input: Any, lambd: Real = 0.5) -> tuple[Any, float]:
     return input, held_bound(lambd, _floating(input, "hardshrink").dtype)
 
 
-@composite(rule=_canonical_hardshrink)
+@composite(rule=_canonical_hardshrink, method=False)
 def hardshrink(input: Tensor, lambd: Real = 0.5) -> Tensor:
     """Return x where its absolute value is above `lambd`, else zero."""
     return where((input >= -lambd).logical_and(input <= lambd), 0.0, input)

@@ -254,6 +254,25 @@ LAZY_METHODS = {
 }
 
 
+#: Methods that are ops of ``nn.functional``, imported when they are called.
+METHODS_OF_NN = {
+    "hardshrink": "Return x where its absolute value is above `lambd`, else zero.",
+    "prelu": "Return x where it is positive, else ``weight * x``, with one weight or one per channel.",
+}
+
+
+def _method_of_nn(name: str, doc: str) -> Callable[..., Any]:
+    """Return a method that calls the function of its name in ``nn.functional``."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        function = getattr(importlib.import_module("tensorplug.nn.functional"), name)
+        return function(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = doc
+    return method
+
+
 def _lazy_method(name: str, doc: str) -> Callable[..., Any]:
     """Return a method that puts the one of its name in its place, and calls that."""
 
@@ -269,6 +288,8 @@ def _lazy_method(name: str, doc: str) -> Callable[..., Any]:
 
 for _name, _doc in LAZY_METHODS.items():
     dispatch_state.add_method(_name, _lazy_method(_name, _doc))
+for _name, _doc in METHODS_OF_NN.items():
+    dispatch_state.add_method(_name, _method_of_nn(_name, _doc))
 
 tensor_types = legacy.legacy_types("cpu")
 

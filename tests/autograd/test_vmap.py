@@ -646,3 +646,44 @@ def test_masked_scatter_of_samples_has_gradients() -> None:
             row.copy_(values)
         row.masked_scatter(values > 2.5, row * 10).sum().backward()
     assert x.grad.tolist() == [row.grad.tolist() for row in rows]
+
+
+@pytest.mark.parametrize("padding_idx", [None, 1])
+@pytest.mark.parametrize("include_last_offset", [False, True])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_whose_offsets_differ_from_sample_to_sample(mode, include_last_offset, padding_idx):
+    tp.manual_seed(0)
+    weight, numbers = tp.randn(5, 3), tp.tensor([0, 1, 2, 4, 1, 3])
+    offsets = tp.tensor([[0, 2, 4], [0, 3, 6], [0, 0, 5]])
+
+    def bags(weight, offsets):
+        return tp.nn.functional.embedding_bag(
+            numbers,
+            weight,
+            offsets,
+            mode=mode,
+            include_last_offset=include_last_offset,
+            padding_idx=padding_idx,
+        )
+
+    def slope(weight, offsets):
+        return tp.func.grad(lambda w: bags(w, offsets).square().sum())(weight)
+
+    for function in (bags, slope):
+        together = tp.func.vmap(function, in_dims=(None, 0))(weight, offsets)
+        one_by_one = tp.stack([function(weight, some) for some in offsets])
+        tp.testing.assert_close(together, one_by_one)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "message"),
+    [
+        ([[0, 2], [1, 2]], "has to be 0"),
+        ([[0, 2], [-1, 2]], "has to be 0"),
+        ([[0, 2], [0, 9]], "greater than"),
+    ],
+)
+def test_offsets_of_a_sample_that_no_input_has(offsets, message):
+    bag = tp.nn.functional.embedding_bag
+    with pytest.raises(RuntimeError, match=message):
+        tp.func.vmap(lambda o: bag(tp.arange(4), tp.ones(5, 3), o))(tp.tensor(offsets))

@@ -46,7 +46,14 @@ def wrong_kind(parameter, value):
     return bool(value) if value in (0, 1) else True
 
 
-def differing(record, parameter, position):
+def a_tensor(parameter, value):
+    """Return a tensor for a flag, and what :func:`wrong_kind` has for a number, whose tensors are read."""
+    if str(parameter.annotation) in FLAGS:
+        return tp.tensor(bool(value))
+    return wrong_kind(parameter, value)
+
+
+def differing(record, parameter, position, wrong_kind):
     """Return whether ours takes what torch does not, or the other way round; None if nothing tells."""
     op, function = get_op(record.op), counterpart(record)
     dtype = next((d for d in (tp.float32, tp.int64, tp.complex64) if d in record.dtypes), None)
@@ -71,7 +78,7 @@ def parameters_of(record):
             yield parameter, position
 
 
-def compared(records):
+def compared(records, wrong_kind=wrong_kind):
     wrong, count = [], 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -79,15 +86,16 @@ def compared(records):
             for parameter, position in parameters_of(record):
                 if record.op in RECURRENT or in_python(record.op, parameter.name):
                     continue
-                told = differing(record, parameter, position)
+                told = differing(record, parameter, position, wrong_kind)
                 count += told is not None
                 wrong += [told] if told else []
     return wrong, count
 
 
+@pytest.mark.parametrize("kind", [wrong_kind, a_tensor])
 @pytest.mark.parametrize("part", range(2))
-def test_all_ops(part):
-    wrong, count = compared(RECORDS[part::2])
+def test_all_ops(part, kind):
+    wrong, count = compared(RECORDS[part::2], kind)
     assert not wrong, "\n".join(wrong)
     assert count > 150
 

@@ -32,7 +32,7 @@ MODULES = (
 )  # fmt: skip
 # Members that a device type, or an alias, adds to Tensor as it is registered.
 ADDED = re.compile(
-    r"tp\.Tensor\.(is_)?(cpu|cuda|mps|xpu|unsafe_\w+)$|tp\.Tensor\.(\w*(sparse|coalesce|indices)\w*|dense_dim|hardshrink|smm|values)$"
+    r"tp\.Tensor\.(is_)?(cpu|cuda|mps|xpu|unsafe_\w+)$|tp\.Tensor\.(\w*(sparse|coalesce|indices)\w*|dense_dim|hardshrink|prelu|smm|values)$"
 )
 
 

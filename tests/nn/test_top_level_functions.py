@@ -1,5 +1,8 @@
 """Functions that torch has at its top level with other arguments than in ``nn.functional``."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -263,3 +266,25 @@ def test_modules_move_by_a_method_of_the_class():
             return f"own {device}"
 
     assert Own().cuda(1) == "own 1"
+
+
+def test_methods_that_come_with_the_functions_of_networks():
+    """They are there before anything else of nn is."""
+    program = """
+import tensorplug as tp
+x = tp.tensor([[-2.0, 0.25, 3.0]])
+assert x.hardshrink().tolist() == [[-2.0, 0.0, 3.0]]
+assert x.hardshrink(2.5).tolist() == [[0.0, 0.0, 3.0]]
+assert x.prelu(tp.tensor([0.5, 1.0, 2.0])).tolist() == [[-1.0, 0.25, 3.0]]
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_names_of_python_2():
+    x, number = tp.tensor([4.0, 8.0]), tp.tensor(3.7)
+    assert x.__div__(2).tolist() == [2.0, 4.0]
+    assert x.__rdiv__(2).tolist() == [0.5, 0.25]
+    assert number.__long__() == 3
+    assert number.__nonzero__() is True
+    assert x.__idiv__(2) is x
+    assert x.tolist() == [2.0, 4.0]

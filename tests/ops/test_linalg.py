@@ -269,3 +269,30 @@ def test_batches_that_do_not_broadcast_are_refused(
         A = tp.eye(2).repeat(5, 2, 1, 1)
     with pytest.raises(RuntimeError, match="must match"):
         solve(A, B)
+
+
+def test_older_tolerances_beside_newer_ones_are_refused():
+    a = tp.eye(2)
+    for call in (
+        lambda: tp.linalg.matrix_rank(a, 0.1, atol=0.1),
+        lambda: tp.linalg.matrix_rank(a, 0.1, rtol=0.1),
+        lambda: tp.linalg.pinv(a, 0.1, atol=0.1),
+        lambda: tp.linalg.pinv(a, 0.1, rtol=0.1),
+    ):
+        with pytest.raises(TypeError, match="older name"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("tau", "other"), [((3, 3), (2, 3, 3)), ((2, 3), (3, 3)), ((3,), (2, 3, 3))]
+)
+def test_batches_of_ormqr_that_differ_are_refused(tau, other):
+    with pytest.raises(RuntimeError, match="batch dimensions"):
+        tp.ormqr(tp.ones(2, 3, 3), tp.ones(tau), tp.ones(other))
+
+
+@pytest.mark.parametrize("dtype", [tp.int64, tp.bool, tp.float16, tp.bfloat16])
+def test_dtypes_without_factorizations(dtype):
+    for name in ("cholesky", "eigh", "eigvalsh", "det", "svdvals", "lu_factor", "qr", "inv"):
+        with pytest.raises(NotImplementedError):
+            getattr(tp.linalg, name)(tp.eye(2, dtype=dtype))

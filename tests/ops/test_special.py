@@ -175,6 +175,59 @@ def test_polynomials_of_many_degrees_at_once() -> None:
     assert ours("legendre_polynomial_p", np.zeros(0), 3).shape == (0,)
 
 
+CHEBYSHEV = (
+    "chebyshev_polynomial_t",
+    "chebyshev_polynomial_u",
+    "chebyshev_polynomial_v",
+    "chebyshev_polynomial_w",
+)
+DEGREE = 6_000_004  # beyond steps
+
+
+def of_degree(name, x, n, dtype=tp.float64):
+    return getattr(tp.special, name)(tp.tensor(x, dtype=dtype), tp.tensor(float(n), dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64])
+@pytest.mark.parametrize("name", [n for n in dir(tp.special) if "polynomial_" in n])
+@pytest.mark.parametrize("degree", [3e38, 1e30, float("inf"), float("nan"), -1.0, -3e38])
+def test_degrees_that_are_no_integers_have_no_polynomial(name, degree, dtype) -> None:
+    assert of_degree(name, [-1.0, 0.0, 0.5, 2.0], degree, dtype).tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize("name", CHEBYSHEV)
+def test_high_degrees_by_angles(name) -> None:
+    angle = np.array([0.3, 1.0, 2.5])
+    n, half = DEGREE, angle / 2
+    expected = {
+        "t": np.cos(n * angle),
+        "u": np.sin((n + 1) * angle) / np.sin(angle),
+        "v": np.cos((n + 0.5) * angle) / np.cos(half),
+        "w": np.sin((n + 0.5) * angle) / np.sin(half),
+    }[name[-1]]
+    np.testing.assert_allclose(of_degree(name, np.cos(angle), n).tolist(), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("odd", [0, 1])
+def test_high_degrees_at_ends(odd) -> None:
+    n, sign = DEGREE + odd, -1.0 if odd else 1.0
+    ends = [1.0, -1.0]
+    for name, expected in (
+        ("chebyshev_polynomial_t", [1.0, sign]),
+        ("chebyshev_polynomial_u", [n + 1.0, (n + 1) * sign]),
+        ("chebyshev_polynomial_v", [1.0, (2 * n + 1) * sign]),
+        ("chebyshev_polynomial_w", [2 * n + 1.0, sign]),
+        ("legendre_polynomial_p", [1.0, sign]),
+    ):
+        assert of_degree(name, ends, n).tolist() == expected, name
+    assert of_degree("laguerre_polynomial_l", 0.0, n).item() == 1.0
+
+
+def test_values_beyond_numbers_stop_the_steps() -> None:
+    for name in ("hermite_polynomial_h", "hermite_polynomial_he", "legendre_polynomial_p"):
+        assert of_degree(name, [3.0, -2.0], 500_000).isnan().all(), name
+
+
 def test_every_name_of_the_namespace() -> None:
     torch = pytest.importorskip("torch", reason="its list of names is the reference")
     public = {n for n in torch.special.__all__ if not n.startswith("_")}

@@ -283,6 +283,12 @@ def _canonical_ormqr(
     check_matrix("ormqr", other, "other")
     for tensor, label in ((tau, "tau"), (other, "other")):
         check_same_dtype("torch.ormqr", input, tensor, "input", label)
+    for label, batch in (("tau", tau._shape[:-1]), ("other", other._shape[:-2])):
+        if batch != input._shape[:-2]:
+            raise RuntimeError(
+                f"torch.ormqr: Expected batch dimensions of {label} to be equal to input.shape[:-2], but got "
+                f"{list(batch)} and input of {list(input._shape)}"
+            )
     m = input._shape[-2]
     if other._shape[-2 if left else -1] != m:
         raise RuntimeError(

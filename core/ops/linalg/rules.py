@@ -61,16 +61,16 @@ def check_matrix(
 
 
 def check_floating(name: str, A: Any, *, half: bool = False) -> None:
-    """Raise RuntimeError unless the dtype is a floating-point or complex one, half if allowed."""
+    """Raise NotImplementedError unless the dtype is a floating-point or complex one, half if allowed."""
     dtype = A._key.dtype
     if dtype.category < FLOATING:
-        raise RuntimeError(
+        raise NotImplementedError(
             f"{name}: Expected a floating point or complex tensor as input. Got {dtype.name}; "
             "convert "
             "it with .to()"
         )
     if not half and dtype.itemsize == 2:
-        raise RuntimeError(
+        raise NotImplementedError(
             f"{name}: Low precision dtypes not supported. Got {dtype.name}; convert it with "
             ".float()"
         )

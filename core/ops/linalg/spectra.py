@@ -251,6 +251,7 @@ def linalg_matrix_rank(
     tensor(1)
     """
     name = "linalg.matrix_rank"
+    _only_one(name, "tol", tol, atol, rtol)
     check_matrix(name, A, square=hermitian)
     if tol is not None:
         atol, rtol = tol, 0.0
@@ -261,6 +262,12 @@ def linalg_matrix_rank(
     return (values > bound).sum(-1)
 
 
+def _only_one(name: str, older: str, value: Any, atol: Any, rtol: Any) -> None:
+    """Raise TypeError where the older name of a tolerance is given beside the newer ones."""
+    if value is not None and (atol is not None or rtol is not None):
+        raise TypeError(f"{name}(): {older} is an older name, and not taken beside atol or rtol")
+
+
 def _magnitudes(A: Any, hermitian: bool) -> Any:
     return linalg_eigvalsh(A, "L").abs() if hermitian else linalg_svdvals(A)
 
@@ -268,6 +275,7 @@ def _magnitudes(A: Any, hermitian: bool) -> Any:
 def _canonical_pinv(
     A: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> tuple[Any, ...]:
+    _only_one("linalg.pinv", "rcond", rcond, atol, rtol)
     check_matrix(
         "linalg.pinv",
         A,

@@ -12,6 +12,7 @@ from ...device.generator import Generator
 from ...dispatch.op import Op
 from ...dispatch.op_registry import composite
 from ...dispatch.state import dispatch_state
+from ...tensor.predicates import all_samples
 from ...tensor.shapes import Shape
 from ..comparison import is_within
 from ..copying import in_place_of
@@ -63,7 +64,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     key = rates._key
     if key.dtype.itemsize == 2:
         rates = rates.to(float32)
-    if not is_within(rates, 0.0, math.inf):
+    if not is_within(all_samples(rates), 0.0, math.inf):
         raise RuntimeError("poisson(): invalid Poisson rate, expected rate to be non-negative")
     # How many words it takes shows as they are drawn: from a stream of their own, which one block names.
     seed, offset = source.take(_WORDS_PER_BLOCK)
@@ -116,7 +117,7 @@ def poisson_new(
 
     large = rate >= _FROM
     result = _by_inversion(rate.masked_fill(large, 0.0), pairs(0)[0])
-    if bool(large.any()):
+    if bool(all_samples(large).any()):
         rejected = _by_rejection(rate.masked_fill(~large, _FROM), pairs)
         result = rejected.where(large, result)
     made: Tensor = result.to(dtype)
@@ -132,7 +133,7 @@ def _by_inversion(rate: Any, draw: Any) -> Any:
     count = rate * 0.0
     step = 0
     # Rates below 10 never need 100 steps: the chance of that is under 1e-60.
-    while step < 100 and bool((draw >= below).any()):
+    while step < 100 and bool(all_samples(draw >= below).any()):
         step += 1
         count = count + (draw >= below).to(float64)
         chance = chance * rate / step
@@ -150,7 +151,7 @@ def _by_rejection(rate: Any, pairs: _Pairs) -> Any:
     result = rate * 0.0
     open_ = result == 0.0
     turn = 0
-    while bool(open_.any()):
+    while bool(all_samples(open_).any()):
         first, second = pairs(turn)
         turn += 1
         u, v = first - 0.5, 1.0 - second

@@ -64,6 +64,25 @@ OF_ANGLES(airy, F32, float, 1e4, m_airy_F32(x), far_airy(x))
    a fraction does not count; of none below 0 there is a polynomial. */
 enum { LANES = 128 };
 
+/* Degrees above take too many steps. There angles give Chebyshev's polynomials within [-1, 1], its ends and 0 others;
+   what is left is NaN (Abramowitz and Stegun, 22.3.15, 22.3.16 and 22.4). */
+#define MOST_STEPS 1e6
+static double sign_of_power(double x, double n) { return x < 0 && fmod(n, 2.0) != 0.0 ? -1.0 : 1.0; }
+#define HIGH(name, within, at_ends)                                                                    \
+    static double high_##name(double x, double n) {                                                    \
+        const double sign = sign_of_power(x, n), angle = acos(x);                                      \
+        (void)sign, (void)angle;                                                                       \
+        return fabs(x) == 1.0 ? (at_ends) : (within);                                                  \
+    }
+HIGH(chebyshev_t, cos(n * angle), sign)
+HIGH(chebyshev_u, sin((n + 1) * angle) / sin(angle), (n + 1) * sign)
+HIGH(chebyshev_v, cos((n + 0.5) * angle) / cos(angle / 2), x > 0 ? 1 : (2 * n + 1) * sign)
+HIGH(chebyshev_w, sin((n + 0.5) * angle) / sin(angle / 2), x > 0 ? 2 * n + 1 : sign)
+HIGH(hermite_h, NAN, NAN)
+HIGH(hermite_he, NAN, NAN)
+HIGH(laguerre_l, x == 0.0 ? 1.0 : NAN, NAN)
+HIGH(legendre_p, NAN, sign)
+
 #define ENDS(S, T)                                                                                     \
     static void load_##S(T *to, const char *from, ptrdiff_t stride, ptrdiff_t n) {                     \
         if (stride == sizeof(T)) memcpy(to, from, (size_t)n * sizeof(T));                              \
@@ -89,11 +108,12 @@ ENDS(F64, double)
             int more = 0;                                                                              \
             for (ptrdiff_t i = 0; i < lanes; i++) {                                                         \
                 const T x = points[i], given = degrees[i], degree = C_##S(trunc)(given);               \
+                const int is_one = degree >= 0 && degree < (T)0x1p63;                  \
+                const int by_steps = is_one && degree <= (T)MOST_STEPS;                                \
                 const T one = degree == 0 ? (T)1 : (T)(first);                                         \
-                const int is_one = degree >= 0 && degree <= (T)1e18;                                   \
-                degrees[i] = is_one ? degree : (T)0;                                                   \
+                degrees[i] = by_steps ? degree : (T)0;                                                 \
                 earlier[i] = 1;                                                                        \
-                values[i] = is_one ? one : (T)0;                                                       \
+                values[i] = by_steps ? one : is_one ? (T)high_##name(x, degree) : (T)0;                \
                 more |= degrees[i] > 1;                                                                \
             }                                                                                          \
             for (ptrdiff_t step = 1; more; step++) {                                                   \
