@@ -83,7 +83,9 @@ def export(
     return _exported(mod, args, kwargs, _dynamic(mod, args, kwargs, dynamic_shapes, tries[-1]))
 
 
-def _each_its_own(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _each_its_own(
+    mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return arguments with a copy of each tensor that is state or stands in a second place.
 
     Calls of the program may have other tensors there.
@@ -96,7 +98,8 @@ def _each_its_own(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         seen.add(id(leaf))
         return leaf
 
-    return tree_map(own, (tuple(args), kwargs))
+    owned: tuple[tuple[Any, ...], dict[str, Any]] = tree_map(own, (tuple(args), kwargs))
+    return owned
 
 
 def _exported(
