@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative
 from tensorplug.autograd.vmap.vmap_rules import VmapInfo, vmap_rule
-from tensorplug.core.device.dtypes import BOOL, scalar_type
+from tensorplug.core.device.dtypes import BOOL, DType, scalar_type
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.dispatch.out_dtypes import exact_out
 from tensorplug.core.ops import arange, cat, where, zeros_like
@@ -17,7 +17,7 @@ from tensorplug.core.ops.rules import check_tensor, in_float32
 from .activation import gelu, silu
 
 if TYPE_CHECKING:
-    from tensorplug.core import DType, Tensor
+    from tensorplug.core import Tensor
 
 
 def _canonical_linear(input: Any, weight: Any, bias: Any = None) -> Any:
