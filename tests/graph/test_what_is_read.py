@@ -321,7 +321,7 @@ def test_is_read_anew(way):
 def test_copies_are_the_programs_own(way):
     program, (make, _) = WAYS[way]
     read = make()
-    copy.copy(read)  # the first copy notes in the class which slots it has
+    copy.deepcopy(read)  # the first copy notes in a class which slots it has
 
     @tp.compile
     def compiled(x):
