@@ -233,6 +233,14 @@ def as_before():
     atexit.unregister(later)
 
 
+@pytest.fixture(scope="module")
+def few_objects():
+    """Have the collector look at what these tests make alone: after ten thousand others it takes seconds."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("few_objects")
 @pytest.mark.parametrize("program", EFFECTS, ids=lambda program: program.__name__)
 def test_happens_at_each_call(program):
     compiled = tp.compile(program)
