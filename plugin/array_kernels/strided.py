@@ -71,7 +71,8 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
     ) -> Any:
         own = _places(xp, input_shape, *layout)
         shown = _places(xp, size, stride, storage_offset)
-        storage = xp.zeros(1 + max(int(own.max(initial=0)), int(shown.max(initial=0))), g.dtype)
+        last = max([int(places.max()) for places in (own, shown) if places.size], default=0)
+        storage = xp.zeros(1 + last, g.dtype)
         xp.add.at(storage, shown, g)
         gradient = storage[own]
         count = xp.zeros(storage.shape, g.dtype)
