@@ -72,12 +72,17 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         own = _places(xp, input_shape, *layout)
         shown = _places(xp, size, stride, storage_offset)
         last = max([int(places.max()) for places in (own, shown) if places.size], default=0)
-        storage = xp.zeros(1 + last, g.dtype)
-        xp.add.at(storage, shown, g)
-        gradient = storage[own]
-        count = xp.zeros(storage.shape, g.dtype)
-        xp.add.at(count, own, xp.ones((), g.dtype))
-        return gradient / count[own]  # elements of the input that share memory share its gradient
+
+        def totals(
+            parts: Any,
+        ) -> Any:  # in double precision: not all libraries add in place in each dtype
+            weights = xp.asarray(parts, xp.float64).reshape(-1)
+            return xp.bincount(shown.reshape(-1), weights, minlength=1 + last)
+
+        storage = totals(g.real) + 1j * totals(g.imag) if g.dtype.kind == "c" else totals(g)
+        count = xp.bincount(own.reshape(-1), minlength=1 + last)
+        # Elements of the input that share memory share its gradient.
+        return xp.asarray(storage[own] / count[own], g.dtype)
 
     @table.kernel()
     def unfold(input: Any, dimension: int, size: int, step: int) -> Any:
