@@ -55,9 +55,8 @@ def _of_high_degrees(xp: Any, x: Any, n: Any, family: str) -> Any:
 
     Abramowitz and Stegun, 22.3.15 and 22.3.16, and 22.4 for the ends.
     """
-    wide = getattr(
-        xp, "float64", x.dtype
-    )  # angles are known to as many digits as the degree leaves
+    # Angles are known to as many digits as the degree leaves.
+    wide = getattr(xp, "float64", x.dtype)
     x, n = xp.asarray(x, wide), xp.asarray(n, wide)
     sign = xp.where((x < 0) & (xp.remainder(n, 2) == 1), -1, 1)
     ends, angle = abs(x) == 1, xp.arccos(xp.where(abs(x) < 1, x, 0))

@@ -73,9 +73,8 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         shown = _places(xp, size, stride, storage_offset)
         last = max([int(places.max()) for places in (own, shown) if places.size], default=0)
 
-        def totals(
-            parts: Any,
-        ) -> Any:  # in double precision: not all libraries add in place in each dtype
+        def totals(parts: Any) -> Any:
+            # In double precision: not all libraries add in place in each dtype.
             weights = xp.asarray(parts, xp.float64).reshape(-1)
             return xp.bincount(shown.reshape(-1), weights, minlength=1 + last)
 
