@@ -261,23 +261,11 @@ METHODS_OF_NN = {
 }
 
 
-def _method_of_nn(name: str, doc: str) -> Callable[..., Any]:
-    """Return a method that calls the function of its name in ``nn.functional``."""
+def _lazy_method(name: str, doc: str, module: str) -> Callable[..., Any]:
+    """Return a method that puts the function of its name in a module in its place, and calls that."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        function = getattr(importlib.import_module("tensorplug.nn.functional"), name)
-        return function(self, *args, **kwargs)
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = doc
-    return method
-
-
-def _lazy_method(name: str, doc: str) -> Callable[..., Any]:
-    """Return a method that puts the one of its name in its place, and calls that."""
-
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        found = getattr(importlib.import_module("tensorplug.sparse.methods"), name)
+        found = getattr(importlib.import_module(module), name)
         setattr(Tensor, name, found)
         return found(self, *args, **kwargs)
 
@@ -286,10 +274,12 @@ def _lazy_method(name: str, doc: str) -> Callable[..., Any]:
     return method
 
 
-for _name, _doc in LAZY_METHODS.items():
-    dispatch_state.add_method(_name, _lazy_method(_name, _doc))
-for _name, _doc in METHODS_OF_NN.items():
-    dispatch_state.add_method(_name, _method_of_nn(_name, _doc))
+for _module, _methods in (
+    ("tensorplug.sparse.methods", LAZY_METHODS),
+    ("tensorplug.nn.functional", METHODS_OF_NN),
+):
+    for _name, _doc in _methods.items():
+        dispatch_state.add_method(_name, _lazy_method(_name, _doc, _module))
 
 tensor_types = legacy.legacy_types("cpu")
 
