@@ -73,9 +73,12 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
 
     @table.kernel("logcumsumexp", dtypes=COMPLEXES)
     def logcumsumexp_complex(input: Any, dim: int) -> Any:
-        # The first element is combined with none before it.
+        # The first element is combined with none before it: what is not a number is so in both parts, and the
+        # logarithm of zero has no angle.
         nan = xp.asarray(complex(math.nan, math.nan), input.dtype)
-        return scan(xp, logaddexp_complex, xp.where(xp.isnan(input), nan, input), dim)
+        zero = xp.asarray(complex(-math.inf, 0.0), input.dtype)
+        terms = xp.where(input.real == -math.inf, zero, input)
+        return scan(xp, logaddexp_complex, xp.where(xp.isnan(input), nan, terms), dim)
 
     def logaddexp_complex(a: Any, b: Any) -> Any:
         """Return log(exp(a) + exp(b)) with the term of the larger real part taken out of both."""

@@ -28,6 +28,17 @@ def test_gradients_of_logcumsumexp(values, dtype):
         )
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_logarithms_of_sums_past_infinite_terms(dtype):
+    parts = [complex(*pair) for pair in itertools.product([*PARTS, float("nan"), 0.0], repeat=2)]
+    pairs = [*itertools.product(parts, repeat=2)]
+    ours, theirs = (
+        library.tensor(pairs, dtype=getattr(library, dtype)).logcumsumexp(1).numpy()
+        for library in (tp, torch)
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
 @pytest.mark.parametrize("p", [1, 2, 3, float("inf")])
 def test_renorm_of_what_has_no_norm(p):
     found = []
