@@ -58,7 +58,7 @@ if _FOR_TYPES:
     from ..ops.linalg import factors, functions, solvers, spectra, triangular
     from ..ops.matmul import contractions, products
     from ..ops.random import choices, distributions, fills
-    from ..ops.reductions import extremes, reductions
+    from ..ops.reductions import extremes, hashing, reductions
     from ..ops.shape import copies, dimension_order, expansion, shape, splitting
     from ..ops.sorting import sets, sorting
     from ..ops.special import bessel, error_functions, gamma
@@ -348,6 +348,7 @@ class TensorMethods(Operators):
         greater_equal_ = comparison.ge
         gt = comparison.gt
         gt_ = comparison.gt
+        hash_tensor = hashing.hash_tensor
         heaviside = numeric.heaviside
         heaviside_ = numeric.heaviside
         histc = histograms.histc

@@ -249,6 +249,24 @@ def _max_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(2), keepdim=True), TypeError, "needs a dim")
 
 
+def _hash_samples(make: Any, dtype: DType) -> Iterator[Sample]:
+    yield from nonempty_samples(make, dtype)
+    yield Sample(make(7), label="odd")
+
+
+def _hash(a: Any, dim: Any = (), *, keepdim: bool = False) -> Any:
+    kind = np.int64 if a.dtype.kind in "iu" else np.float64
+    words = np.ascontiguousarray(a.astype(kind)).reshape(a.shape).view(np.uint64)
+    return np.bitwise_xor.reduce(words, axis=_axis(dim) if dim != () else None, keepdims=keepdim)
+
+
+def _hash_errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(make(0)), RuntimeError, "dim to be specified")
+    yield ErrorSample(Sample(make(0, 2), 0), IndexError, "non-zero size")
+    yield ErrorSample(Sample(make(2), mode=1), RuntimeError, "mode: 1")
+    yield ErrorSample(Sample(make(2, dtype=complex128)), NotImplementedError, "view_as_real")
+
+
 RECORDS = [
     OpRecord("sum", _sum_samples, _sum, errors=_sum_errors, atol=CANCELLATION),
     OpRecord("nansum", _nan_samples, _nansum, dtypes=ORDERED, atol=CANCELLATION),
@@ -260,6 +278,9 @@ RECORDS = [
     OpRecord("any", _truth_samples, _truth(np.any), gradient=False),
     OpRecord("all", _truth_samples, _truth(np.all), gradient=False),
     OpRecord("count_nonzero", _count_samples, _count, gradient=False),
+    OpRecord(
+        "hash_tensor", _hash_samples, _hash, dtypes=NUMBERED, gradient=False, errors=_hash_errors
+    ),
     OpRecord("amax", nonempty_samples, _extreme(np.max), dtypes=ORDERED, errors=_extreme_errors),
     OpRecord("amin", nonempty_samples, _extreme(np.min), dtypes=ORDERED, errors=_extreme_errors),
     OpRecord("aminmax", _aminmax_samples, _aminmax, dtypes=ORDERED, errors=_aminmax_errors),

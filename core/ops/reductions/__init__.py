@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..exports import exported
 from .extremes import *
+from .hashing import *
 from .reductions import *
 
 # Type checkers follow the lines with `*`.
