@@ -100,6 +100,17 @@ def test_what_halves_are_filled_with_is_rounded_once(half):
         assert bool((found.signbit() == expected.signbit()).all())
 
 
+@pytest.mark.parametrize("half", [tp.float16, tp.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    "bounds", [(0,), (5,), (-3, 4, 2), (9, -9, -4), (0.1, 1.1), (-0.9, 2.1, 0.3), (0, 3000, 7)]
+)
+def test_ranges_of_halves_are_rounded_once(half, bounds):
+    found = tp.arange(*bounds, dtype=half)
+    with tp.prefer("cpu_numpy"):
+        assert_close(found, tp.arange(*bounds, dtype=half), rtol=0, atol=0)
+    assert found.tolist() == tp.arange(*bounds, dtype=tp.float64).to(half).tolist()
+
+
 HALVES = tp.arange(65536, dtype=tp.int32).to(tp.int16).view(tp.float16)
 TYPES = (
     tp.float32, tp.float64, tp.bfloat16, tp.int64, tp.int32, tp.int16, tp.int8, tp.uint8, tp.uint16,
