@@ -44,7 +44,7 @@ def build(table: KernelTable) -> None:
 def _renorm_of_halves(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
     """Scale rows of a table down, in place; only these are converted."""
     used = indices.reshape(-1)  # of one that is named again, the same is written again
-    rows = pointwise.cast(_taken(weight, used), np.dtype(np.float32))
+    rows = pointwise.cast(indexing.rows_of(weight, used, _taken), np.dtype(np.float32))
     bags.embedding_renorm(rows, np.arange(len(used)), max_norm, norm_type)
     weight[used] = pointwise.cast(rows, weight.dtype)
 
