@@ -156,7 +156,12 @@ def _build_index(table: KernelTable) -> None:
 
     @table.kernel(dtypes=ALL_DTYPES)
     def index_add(input: Any, dim: int, index: Any, source: Any) -> Any:
-        return indexing.put_slices(input, dim, index, source, True, put_at)
+        if input.dtype.kind != "c":
+            return indexing.put_slices(input, dim, index, source, True, put_at)
+        part = input.real.dtype  # both parts of a number are added by themselves
+        pairs = [array[..., None].view(part) for array in (input, source)]
+        made = indexing.put_slices(pairs[0], dim, index, pairs[1], True, put_at)
+        return made.view(input.dtype)[..., 0]
 
     @table.kernel(dtypes=ALL_DTYPES)
     def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
