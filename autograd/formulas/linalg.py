@@ -33,7 +33,7 @@ from tensorplug.core.ops.linalg.solvers import linalg_inv_ex, linalg_solve_ex
 from tensorplug.core.ops.linalg.spectra import linalg_pinv, linalg_svd
 from tensorplug.core.ops.linalg.triangular import linalg_lu_solve, solve_triangular_side
 from tensorplug.core.ops.norms import norm_slopes
-from tensorplug.core.tensor.predicates import all_samples
+from tensorplug.core.tensor.predicates import all_samples, any_in_samples
 from tensorplug.core.tensor.shapes import Shape
 
 from ..engine.derivatives import derivative, not_differentiable
@@ -201,7 +201,7 @@ def _check_phases(name: str, vectors: str, slopes: Any, like: Any = None) -> Non
         note_hidden("a check of phases")
         return
     bound: Any = 1e-2 if like is None else 1e-2 + 1e-2 * like.detach().imag.abs()
-    if bool(all_samples(slopes.detach().imag.abs() > bound).any()):
+    if any_in_samples(slopes.detach().imag.abs() > bound):
         raise RuntimeError(
             f"{name}: The {vectors} in the complex case are specified up to multiplication by e^{{i phi}}. "
             "The specified loss function depends on this quantity, so it is ill-defined; make it of what "

@@ -282,6 +282,9 @@ def _passed(
         elif kind is float:
             if planned != (value or repr(value)):
                 return -1
+        elif kind is complex:
+            if planned != (value if value.real and value.imag else repr(value)):
+                return -1
         elif planned is not value and planned != value:
             return -1
     return position
@@ -323,6 +326,10 @@ def _collect(values: Any, parts: list[Any], tensors: list[Any], recorded: bool) 
             if value != value:
                 return -1
             parts.append(value or repr(value))  # -0.0 is equal to 0.0
+        elif kind is complex:
+            if value != value:
+                return -1
+            parts.append(value if value.real and value.imag else repr(value))
         else:
             return -1
     return tracked

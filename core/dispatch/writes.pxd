@@ -16,13 +16,18 @@ cpdef object run_inplace(Op op, str name, object target, tuple args, dict kwargs
 
 cdef bint _inplace_plain(Op op, TensorBase target, tuple args)
 
-@cython.locals(
-    own=DispatchKey, first=TensorBase, key=DispatchKey, index=Py_ssize_t, recorded=bint, storage=Storage, raw=list, filled=bint,
-    tensor=TensorBase, converted=bint,
-)
+@cython.locals(first=TensorBase, key=DispatchKey, recorded=bint, raw=list)
 cpdef bint written(Op op, TensorBase target, tuple operands)
 
-@cython.locals(own=DispatchKey, key=DispatchKey, recorded=bint, storage=Storage, tensor=TensorBase)
+@cython.locals(raw=list, filled=bint, tensor=TensorBase, converted=bint)
+cdef list _raw_operands(Op op, tuple shape, tuple operands, DispatchKey key, bint recorded)
+
+cdef bint _is_recorded(TensorBase tensor)
+
+@cython.locals(storage=Storage)
+cdef _write_by(object writer, TensorBase target, object first, object second, list raw)
+
+@cython.locals(own=DispatchKey, key=DispatchKey, recorded=bint, tensor=TensorBase)
 cdef bint _copied(TensorBase target, object src)
 
 @cython.locals(known=dict, key=tuple)

@@ -237,63 +237,84 @@ def written(op: Op, target: Any, operands: tuple[Any, ...]) -> bool:
     """
     if not isinstance(operands[0], TensorBase):
         return False
-    own = target._key
     first = operands[0]
     key = first._key
-    index = op.index
-    writer = key.writers[index]
-    if writer is None or len(operands) != op.arity:
-        return False
-    if own is not (key.results[index] if op.pointwise else key):
-        return False
-    if op.elementwise and dispatch_state.preferences:
+    writer = key.writers[op.index]
+    if (
+        writer is None
+        or len(operands) != op.arity
+        or target._key is not (key.results[op.index] if op.pointwise else key)
+        or (op.elementwise and dispatch_state.preferences)
+    ):
         return False
     recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
     if not _is_free(target, recorded):
         return False
-    storage = target._storage
+    raw = _raw_operands(op, target._shape, operands, key, recorded)
+    if raw is None:
+        return False
+    if len(raw) == 2:
+        _write_by(writer, target, raw[0], raw[1], None)
+    else:
+        _write_by(writer, target, None, None, raw)
+    return True
+
+
+def _raw_operands(
+    op: Op, shape: Any, operands: tuple[Any, ...], key: DispatchKey, recorded: bool
+) -> list[Any] | None:
+    """Return what a writer gets for some operands; None if more than its call is to be done."""
     raw: list[Any] = []
-    shape = target._shape
     filled = False
     for arg in operands:
         if isinstance(arg, TensorBase):
             tensor = arg
             converted = tensor._key is not key
-            if converted and not (raw and op.pointwise and _converts(op, first, tensor)):
-                return False
+            if converted and not (raw and op.pointwise and _converts(op, operands[0], tensor)):
+                return None
             if tensor._shape is shape or tensor._shape == shape:
                 filled = True
             elif tensor._shape and not (op.pointwise and _fills(tensor._shape, shape)):
-                return False
-            if (
-                recorded
-                and tensor._state
-                and (tensor._state == TRACKED or dispatch_state.gradient.requires_grad(tensor))
-            ):
-                return False
+                return None
+            if recorded and _is_recorded(tensor):
+                return None
             raw.append(_converted(tensor, key) if converted else tensor._array)
         elif fits(arg, key.dtype) or (not op.scales and fits_rounded(arg, key.dtype)):
             try:
                 raw.append(key.scalar(arg) if op.pointwise else arg)
             except (RuntimeError, OverflowError):
-                return False  # the op's rule knows what becomes of it
+                return None  # the op's rule knows what becomes of it
         else:
-            return False
-    if not filled:
-        return False
+            return None
+    return raw if filled else None
+
+
+def _is_recorded(tensor: Any) -> bool:
+    """Return whether gradients are to reach a tensor."""
+    return bool(
+        tensor._state
+        and (tensor._state == TRACKED or dispatch_state.gradient.requires_grad(tensor))
+    )
+
+
+def _write_by(writer: Any, target: Any, first: Any, second: Any, raw: list[Any] | None) -> None:
+    """Have a kernel write into the memory of `target`, whatever it warns of, and count the write.
+
+    It gets two arrays or numbers, as most do, or a list: a call with a list and a keyword costs more.
+    """
     try:
-        if len(raw) == 2:  # most; a call with a list and a keyword costs more
-            writer(raw[0], raw[1], out=target._array)
+        if raw is None:
+            writer(first, second, out=target._array)
         else:
             writer(*raw, out=target._array)
     except Warning:
-        with key.runtime.quiet():
-            writer(*raw, out=target._array)
+        with target._key.runtime.quiet():
+            writer(*(raw or (first, second)), out=target._array)
+    storage = target._storage
     if storage is None:
         target._writes += 1
     else:
         storage.version += 1
-    return True
 
 
 def _copied(target: Any, src: Any) -> bool:
@@ -318,25 +339,12 @@ def _copied(target: Any, src: Any) -> bool:
     if dispatch_state.preferences or dispatch_state.verify:
         return False
     recorded = not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
-    if not _is_free(target, recorded) or (
-        recorded
-        and tensor._state
-        and (tensor._state == TRACKED or dispatch_state.gradient.requires_grad(tensor))
-    ):
+    if not _is_free(target, recorded) or (recorded and _is_recorded(tensor)):
         return False
     if tensor._shape != target._shape and not _fills(tensor._shape, target._shape):
         return False
     array = tensor._array if key is own else _converted(tensor, own)
-    try:
-        writer(target._array, array, out=target._array)
-    except Warning:
-        with own.runtime.quiet():
-            writer(target._array, array, out=target._array)
-    storage = target._storage
-    if storage is None:
-        target._writes += 1
-    else:
-        storage.version += 1
+    _write_by(writer, target, target._array, array, None)
     return True
 
 

@@ -47,6 +47,18 @@ def all_samples(tensor: Any) -> Any:
     return tensor
 
 
+def any_in_samples(tensor: Any) -> bool:
+    """Return whether an element is true, in any of the samples that ``vmap`` hides."""
+    every = all_samples(tensor)
+    return bool(every.any() if every.ndim else every)
+
+
+def largest_in_samples(tensor: Any) -> Any:
+    """Return the largest element, as a number, of all the samples that ``vmap`` hides."""
+    every = all_samples(tensor)
+    return (every.max() if every.ndim else every).item()
+
+
 def is_tensor(obj: Any) -> TypeIs[Tensor]:
     """Return whether `obj` is a tensor.
 

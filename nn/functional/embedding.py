@@ -11,7 +11,7 @@ from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.errors import warn
 from tensorplug.core.ops import aminmax, arange, full, searchsorted, where, zeros
 from tensorplug.core.ops.rules import in_float32
-from tensorplug.core.tensor.predicates import all_samples
+from tensorplug.core.tensor.predicates import all_samples, any_in_samples, largest_in_samples
 
 from ..ops._gradients import gradients
 from ..ops.embedding import embedding, limit_norms
@@ -268,25 +268,20 @@ def _bags(
 def _check_offsets(offsets: Any, input: Any) -> None:
     if offsets is None or offsets.is_meta or not offsets.numel():
         return
-    first = _largest_of_samples(offsets[0])
-    if first:
+    first = offsets[0]
+    if any_in_samples(first):
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-            f"position 0. However, got {first}"
+            f"position 0. However, got {all_samples(first).tolist()}"
         )
-    last, length = _largest_of_samples(offsets[-1]), input.shape[0]
+    last, length = largest_in_samples(offsets[-1]), input.shape[0]
     if last > length:
         raise RuntimeError(
             f"offsets[-1] can not be greater than input's length {length} but got offsets[-1] of {last}"
         )
     # Elsewhere than on the CPU this would wait for the device once more.
-    if offsets.device.type == "cpu" and bool(all_samples(offsets[1:] < offsets[:-1]).any()):
+    if offsets.device.type == "cpu" and any_in_samples(offsets[1:] < offsets[:-1]):
         raise RuntimeError(f"embedding_bag(): offsets must not decrease, got {offsets}")
-
-
-def _largest_of_samples(number: Any) -> int:
-    every = all_samples(number)
-    return int(every.abs().max() if every.ndim else every)
 
 
 def _padding_row(padding_idx: int, rows: int) -> int:

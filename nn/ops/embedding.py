@@ -8,6 +8,7 @@ from tensorplug.autograd import derivative, no_grad
 from tensorplug.autograd.transforms.levels import ActiveLevels, state
 from tensorplug.core.device.dtypes import INTEGER, int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite
+from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops import index_select, ones, where, zeros
 from tensorplug.core.ops.rules import check_tensor, in_float32
 
@@ -102,8 +103,11 @@ def embedding(
 
 def limit_norms(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
     """Scale the rows that `indices` names down to `max_norm`, in place, and leave tangents as they are."""
+    indices = indices if indices.dtype is int64 else indices.to(int64)
+    if not (weight._state or dispatch_state.layers_active):  # entering modes takes longer
+        embedding_renorm(weight, indices, float(max_norm), float(norm_type))
+        return
     with no_grad(), ActiveLevels(state.batches, ()):
-        indices = indices if indices.dtype is int64 else indices.to(int64)
         embedding_renorm(weight, indices, float(max_norm), float(norm_type))
 
 

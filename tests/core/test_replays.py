@@ -116,6 +116,40 @@ def test_a_call_of_a_size_and_of_a_format_of_memory_is_replayed(runs):
         assert result.stride() == (48, 16, 4, 1)
 
 
+@pytest.mark.parametrize("op", ["addmm", "addbmm", "baddbmm", "addmv", "addr"])
+@pytest.mark.parametrize("tracked", [False, True], ids=["plain", "recorded"])
+def test_a_call_of_complex_numbers_is_replayed_for_these_alone(op, tracked, runs):
+    """Signs of zeros tell numbers apart that are equal."""
+    left, right = {
+        "addmm": ((2, 2), (2, 2)), "addbmm": ((2, 2, 2), (2, 2, 2)), "baddbmm": ((2, 2, 2), (2, 2, 2)),
+        "addmv": ((2, 2), (2,)), "addr": ((2,), (2,)),
+    }[op]  # fmt: skip
+    a, b = (tp.randn(shape, dtype=tp.complex64) for shape in (left, right))
+    product = getattr(tp, op)(tp.zeros(1, dtype=tp.complex64), a, b)
+    start = tp.randn(product.shape, dtype=tp.complex64, requires_grad=tracked)
+    numbers = [2 + 3j, complex(1.5, 0.0), complex(1.5, -0.0), complex(-0.0, 2), complex(0.0, 2)]
+    for number in numbers:
+        once = start * number + product * (1 - number)
+        for _ in range(6):
+            found = getattr(tp, op)(start, a, b, beta=number, alpha=1 - number)
+            tp.testing.assert_close(found, once)
+            if tracked:
+                found.abs().sum().backward()
+    assert tracked or len(runs) >= 2 * len(numbers)
+
+
+def test_numbers_that_fill_are_replayed(runs):
+    index = tp.tensor([0, 2])
+    for dtype in (tp.float32, tp.bfloat16, tp.int64, tp.bool, tp.complex64):
+        for start in (tp.ones(3, dtype=dtype), tp.ones(3, 2, dtype=dtype)):
+            before = len(runs)
+            for value in (0, 0, 0, 1, 1, 1, 0, 1):
+                found = start.index_fill(0, index, value)
+                assert found.select(0, 0).tolist() == (start.select(0, 0) * value).tolist()
+                assert found.select(0, 1).tolist() == start.select(0, 1).tolist()
+            assert len(runs) - before >= 4
+
+
 def test_a_body_of_many_steps_is_not_traced_whole(runs, monkeypatch):
     called = []
     noted = programs.Tracer._note

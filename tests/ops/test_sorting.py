@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tensorplug as tp
+from tensorplug.testing.comparison import assert_close
 
 NAN = float("nan")
 Agree = Callable[..., None]
@@ -153,6 +154,23 @@ def test_unique_keeps_the_gradient_of_the_first() -> None:
     tp.unique(x).sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == [1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", [tp.float32, tp.bfloat16, tp.int64, tp.uint8, tp.bool])
+@pytest.mark.parametrize("dim", [0, -1])
+def test_slices_of_a_vector_are_its_elements(dtype: tp.dtype, dim: int) -> None:
+    x = tp.tensor([1, 0, 1, 1, 0, 1]).to(dtype)
+    kinds = [(False, False), (True, False), (False, True), (True, True)]
+    for inverse, counts in kinds:
+        found = tp.unique(x, return_inverse=inverse, return_counts=counts, dim=dim)
+        matrix = tp.unique(x[:, None], return_inverse=inverse, return_counts=counts, dim=0)
+        first, *others = found if isinstance(found, tuple) else (found,)
+        expected, *rest = matrix if isinstance(matrix, tuple) else (matrix,)
+        assert_close(first, expected[:, 0], rtol=0, atol=0)
+        for one, other in zip(others, rest, strict=True):
+            assert_close(one, other, rtol=0, atol=0)
+    with pytest.raises(IndexError):
+        tp.unique(x, dim=1)
 
 
 @pytest.mark.parametrize(

@@ -32,17 +32,16 @@ OTHERS = {
         "trunc_divide",
     },
     "statistics beside images of halves are of float32": {
-        "batch_norm_update_stats", "scaled_dot_product_efficient_attention",
-        "scaled_dot_product_efficient_attention_backward",
+        "scaled_dot_product_efficient_attention", "scaled_dot_product_efficient_attention_backward",
     },
     "what calls them converts halves first": {"fewest_positive", "multinomial_new", "poisson_new"},
     "optimizers step what is of float32": {
         "optim.adagrad_step", "optim.adam_step", "optim.rmsprop_step", "optim.sgd_step",
     },
     "not hot in halves": {
-        "as_strided_backward", "embedding_renorm", "is_within", "linalg_cross", "nanmean",
-        "nanquantile", "orthogonal_polynomial", "quantile", "special_erfcx",
-        "special_log_ndtr", "special_spherical_bessel_j0", "special_zeta",
+        "as_strided_backward", "is_within", "linalg_cross", "nanmean", "nanquantile",
+        "orthogonal_polynomial", "quantile", "special_erfcx", "special_log_ndtr",
+        "special_spherical_bessel_j0", "special_zeta",
     },
 }  # fmt: skip
 
@@ -63,6 +62,53 @@ def test_halves_have_compiled_kernels(half: tp.dtype) -> None:
                 lacking.add(op.name)
     assert lacking == set().union(*OTHERS.values())
     assert served > 200
+
+
+def written_statistics(mean, var, batch, rstd):
+    tp.ops.batch_norm_update_stats(mean, var, batch, rstd, 0.3, 1e-3, 1.25)
+
+
+def written_rows(table, *_):
+    tp.ops.embedding_renorm(table, tp.tensor([[3, 0], [3, 2]]), 1.0, 2.0)
+
+
+@pytest.mark.parametrize("half", [tp.float16, tp.bfloat16], ids=str)
+@pytest.mark.parametrize(("write", "shape"), [(written_statistics, (7,)), (written_rows, (5, 6))])
+@pytest.mark.parametrize("step", [1, 2])
+def test_what_is_written_is_rounded_once(half, write, shape, step):
+    """In place, wherever the memory lies; what no row has too much of stays as it is."""
+    tp.manual_seed(0)
+    given = [(tp.rand(*shape[:-1], shape[-1] * step) + 0.5).to(half) for _ in range(4)]
+    given = [one[..., ::step] for one in given]
+    wide = [one.float() for one in given]
+    memory = given[0].data_ptr()
+    write(*given)
+    write(*wide)
+    assert given[0].data_ptr() == memory
+    for found, expected in zip(given, wide, strict=True):
+        assert_close(found, expected.to(half), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("half", [tp.float16, tp.bfloat16], ids=str)
+def test_what_halves_are_filled_with_is_rounded_once(half):
+    """Between two halves, where a number of double precision lies nearer to one than its float32 does."""
+    nearest = {tp.float16: 1 + 2.0**-11, tp.bfloat16: 1 + 2.0**-8}[half]
+    for value in (0.0, -0.0, 1.5, float("inf"), float("nan"), nearest, nearest + 2.0**-40, 1e-7):
+        found = tp.full((9,), value, dtype=half)
+        expected = tp.tensor([value], dtype=tp.float64).to(half).expand(9)
+        assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+        assert bool((found.signbit() == expected.signbit()).all())
+
+
+@pytest.mark.parametrize("half", [tp.float16, tp.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    "bounds", [(0,), (5,), (-3, 4, 2), (9, -9, -4), (0.1, 1.1), (-0.9, 2.1, 0.3), (0, 3000, 7)]
+)
+def test_ranges_of_halves_are_rounded_once(half, bounds):
+    found = tp.arange(*bounds, dtype=half)
+    with tp.prefer("cpu_numpy"):
+        assert_close(found, tp.arange(*bounds, dtype=half), rtol=0, atol=0)
+    assert found.tolist() == tp.arange(*bounds, dtype=tp.float64).to(half).tolist()
 
 
 HALVES = tp.arange(65536, dtype=tp.int32).to(tp.int16).view(tp.float16)

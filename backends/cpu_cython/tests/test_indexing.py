@@ -299,3 +299,22 @@ def test_reduced_truth_values(shape, include_self, reduce):
                 expected = reduced(*given)
             assert found.dtype is tp.bool
             assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("dtype", [tp.complex64, tp.complex128], ids=str)
+@pytest.mark.parametrize("shape", [(1,), (5,), (5, 3), (3, 5, 2), (0, 5)])
+@pytest.mark.parametrize("step", [1, 2])
+def test_complex_numbers_are_added_at_positions_by_their_parts(dtype, shape, step):
+    tp.manual_seed(0)
+    start = tp.randn((*shape[:-1], shape[-1] * step), dtype=dtype)[..., ::step]
+    for dim, size in enumerate(shape):
+        index = tp.randint(0, max(size, 1), (7 if size else 0,))
+        slices = tp.randn((*shape[:dim], len(index), *shape[dim + 1 :]), dtype=dtype)
+        for source in (
+            slices,
+            slices.conj(),
+            slices.mT.contiguous().mT if len(shape) > 1 else slices,
+        ):
+            found = start.index_add(dim, index, source, alpha=-1)
+            with tp.prefer("cpu_numpy"):
+                tp.testing.assert_close(found, start.index_add(dim, index, source, alpha=-1))

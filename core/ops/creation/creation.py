@@ -27,7 +27,6 @@ from ...tensor.base import new_tensor as wrap_array
 from ...tensor.creation import leaf, show_memory
 from ...tensor.layout import strides_of
 from ...tensor.shapes import Shape, as_shape, check_sizes
-from ..copying import laid_out
 from ..rules import number
 
 if TYPE_CHECKING:
@@ -312,7 +311,7 @@ def in_strides(
     """Return what `make` makes of a shape, in given strides where the device has any; None is by rows."""
     if stride is None or "views" not in key.runtime.capabilities:
         return make(shape)
-    return laid_out(make((math.prod(shape),)), shape, stride)
+    return show_memory(make((math.prod(shape),)), shape, stride, 0)
 
 
 resizes_silently(zeros, ones, empty, full)

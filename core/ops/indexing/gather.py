@@ -9,7 +9,9 @@ from ...device.dtypes import BOOL, COMPLEX, Number, int32, int64, scalar_type
 from ...dispatch.keys import dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_dtypes import exact_out
+from ...dispatch.state import dispatch_state
 from ...tensor.base import new_tensor
+from ...tensor.creation import tensor
 from ...tensor.shapes import Shape, broadcast_shapes, existing_dim, normalize_dim
 from ..arithmetic.division import remainder
 from ..rules import cast, check_tensor
@@ -31,6 +33,8 @@ def number_tensor(value: Number, like: Any) -> Any:
     key = like._key
     if key.intercepts:
         key = dispatch_key(key.device, key.dtype)
+    if key.is_meta and dispatch_state.layers_active:
+        return tensor(value, dtype=key.dtype, device=key.device)  # of which tracers are told
     return new_tensor(key.scalar(value), key, ())
 
 

@@ -341,7 +341,9 @@ def index_reduce(
     shape = [1] * len(values._shape)
     shape[position] = vector._shape[0]
     full = expand(shown_as(vector, tuple(shape)), values._shape)
-    return scatter_reduce(input, position, full, values, reduce, include_self=include_self)
+    target = _sliceable(input)
+    reduced = scatter_reduce(target, position, full, values, reduce, include_self=include_self)
+    return reduced if input._shape else reshape(reduced, ())
 
 
 exact_out(index_select, index_add, index_copy, index_reduce)

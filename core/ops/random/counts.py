@@ -12,7 +12,7 @@ from ...device.generator import Generator
 from ...dispatch.op import Op
 from ...dispatch.op_registry import composite
 from ...dispatch.state import dispatch_state
-from ...tensor.predicates import all_samples
+from ...tensor.predicates import all_samples, any_in_samples
 from ...tensor.shapes import Shape
 from ..comparison import is_within
 from ..copying import in_place_of
@@ -117,7 +117,7 @@ def poisson_new(
 
     large = rate >= _FROM
     result = _by_inversion(rate.masked_fill(large, 0.0), pairs(0)[0])
-    if bool(all_samples(large).any()):
+    if any_in_samples(large):
         rejected = _by_rejection(rate.masked_fill(~large, _FROM), pairs)
         result = rejected.where(large, result)
     made: Tensor = result.to(dtype)
@@ -133,7 +133,7 @@ def _by_inversion(rate: Any, draw: Any) -> Any:
     count = rate * 0.0
     step = 0
     # Rates below 10 never need 100 steps: the chance of that is under 1e-60.
-    while step < 100 and bool(all_samples(draw >= below).any()):
+    while step < 100 and any_in_samples(draw >= below):
         step += 1
         count = count + (draw >= below).to(float64)
         chance = chance * rate / step
@@ -151,7 +151,7 @@ def _by_rejection(rate: Any, pairs: _Pairs) -> Any:
     result = rate * 0.0
     open_ = result == 0.0
     turn = 0
-    while bool(all_samples(open_).any()):
+    while any_in_samples(open_):
         first, second = pairs(turn)
         turn += 1
         u, v = first - 0.5, 1.0 - second

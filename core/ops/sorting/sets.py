@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import BOOL, bool_, int64, promote_types, result_dtype
 from ...dispatch.op_registry import Delegated, composite, handle
 from ...dispatch.out_dtypes import exact_out
+from ...dispatch.state import dispatch_state
 from ...tensor.base import TensorBase
+from ...tensor.creation import tensor
 from ...tensor.shapes import existing_dim
 from ..reductions.reductions import any, refuse_complex
 from ..rules import cast, check_tensor
@@ -76,6 +78,8 @@ def _as_rows(input: Tensor, dim: int | None, name: str) -> tuple[Tensor, int]:
 def _truth_values(input: Tensor, return_inverse: bool, return_counts: bool) -> Any:
     """Return which of False and True there are, and what :func:`unique` returns besides."""
     rows = input.reshape(-1)
+    if not (dispatch_state.layers_active or input.is_meta):
+        return _counted_truth_values(input, rows, return_inverse, return_counts)
     hold = rows.count_nonzero().reshape(1)
     counts = _CAT.call([rows._shape[0] - hold, hold])
     present = counts > 0
@@ -85,6 +89,22 @@ def _truth_values(input: Tensor, return_inverse: bool, return_counts: bool) -> A
         found.append((present.cumsum(0) - 1).index_select(0, rows.to(int64)).reshape(input._shape))
     if return_counts:
         found.append(counts.index_select(0, heads))
+    return tuple(found) if len(found) > 1 else found[0]
+
+
+def _counted_truth_values(input: Any, rows: Any, return_inverse: bool, return_counts: bool) -> Any:
+    """Return the same, by one number that the host reads."""
+    hold = rows.count_nonzero().item()
+    counts = [rows._shape[0] - hold, hold]
+    where: Any = input.device
+    found = [tensor([value for value in (False, True) if counts[value]], dtype=bool_, device=where)]
+    if return_inverse:
+        if all(counts):
+            found.append(cast(input, int64))
+        else:
+            found.append(_ZEROS.call(input._shape, dtype=int64, device=where))
+    if return_counts:
+        found.append(tensor([n for n in counts if n], dtype=int64, device=where))
     return tuple(found) if len(found) > 1 else found[0]
 
 
@@ -124,6 +144,8 @@ def unique(
     """
     check_tensor(input, "unique")
     refuse_complex(input, "unique")
+    if len(input._shape) == 1 and dim in (0, -1):  # whose slices are its elements
+        dim = None
     if input._key.dtype is bool_ and dim is None:
         return _truth_values(input, return_inverse, return_counts)
     rows, along = _as_rows(input, dim, "unique")
@@ -205,8 +227,8 @@ def _canonical_isin(
     if not tensors:
         raise TypeError("isin(): at least one of elements and test_elements must be Tensor")
     device = tensors[0].device
-    for tensor in tensors:
-        if tensor.dtype.category == BOOL:
+    for given in tensors:
+        if given.dtype.category == BOOL:
             raise RuntimeError(
                 "isin(): bool tensors are not supported; convert them with .to(tp.uint8)"
             )

@@ -31,6 +31,19 @@ def in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def in_single_writing(kernel: Callable[..., None], written: int) -> Callable[..., None]:
+    """Return what does the same with a kernel that changes its first arrays, `written` of them."""
+
+    def run(*arguments: Any) -> None:
+        found: list[Any] = []
+        wide = [_widened(value, found) for value in arguments]
+        kernel(*wide)
+        for array, value in zip(arguments[:written], wide, strict=False):
+            pointwise.copy(array, value, array)
+
+    return run
+
+
 def _widened(value: Any, found: list[Any]) -> Any:
     """Return an argument with arrays of half precision in float32, and note the dtype of these."""
     if isinstance(value, np.ndarray) and value.dtype in _NATIVE:

@@ -9,8 +9,8 @@ from libc.string cimport memcmp, memcpy, memset
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport simd_level, threads_for
 from .types cimport (
-    TP_BOOL, TP_C64, TP_C128, TP_ELEMENTS, TP_F32, TP_F64, TP_I8, TP_I16, TP_I32, TP_I64, TP_U8, descriptors, element_number,
-    element_of,
+    TP_BF16, TP_BOOL, TP_C64, TP_C128, TP_ELEMENTS, TP_F16, TP_F32, TP_F64, TP_I8, TP_I16, TP_I32, TP_I64, TP_U8, descriptors,
+    element_number, element_of,
 )
 from .memory_overlap cimport may_share
 
@@ -536,6 +536,7 @@ def fill_new(tuple shape, value, np.dtype descriptor):
     cdef np.npy_intp sizes[64]
     cdef np.ndarray result, number
     cdef int i, type_number
+    cdef float single
     cdef char element[16]
     cdef char *data[2]
     cdef Py_ssize_t strides[2]
@@ -551,6 +552,13 @@ def fill_new(tuple shape, value, np.dtype descriptor):
         (<float *> element)[0] = <float> <double> value
     elif type_number == TP_F64 and isinstance(value, (float, int)):
         (<double *> element)[0] = value
+    elif (
+        (type_number == TP_F16 or type_number == TP_BF16) and type(value) is float
+        and <double> <float> <double> value == <double> value  # else it would be rounded twice
+    ):
+        single = <float> <double> value
+        data[0], data[1], strides[0], strides[1] = <char *> &single, element, 4, 2
+        kernels.cast[TP_F32][type_number](data, strides, 1, none)
     elif type_number == TP_C64 and type(value) is complex:
         (<float *> element)[0] = <float> <double> value.real
         (<float *> element)[1] = <float> <double> value.imag

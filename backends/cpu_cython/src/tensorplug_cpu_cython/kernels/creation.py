@@ -13,7 +13,7 @@ from .._dtypes import COMPLEX, NATIVES, SINGLE_AND_DOUBLE, WHOLE
 from ..below import below
 from ..halves import HALVES
 
-_DOUBLE = np.dtype(np.float64)
+_LONG, _DOUBLE = np.dtype(np.int64), np.dtype(np.float64)
 
 
 def build(table: KernelTable) -> None:
@@ -24,11 +24,17 @@ def build(table: KernelTable) -> None:
     def fill_new(shape: Shape, value: Number, dtype: DType) -> Any:
         return pointwise.fill_new(tuple(shape), value, NATIVES[dtype])
 
-    @table.kernel(dtypes=ALL_DTYPES)
+    @table.kernel(dtypes=[dtype for dtype in ALL_DTYPES if dtype not in HALVES])
     def arange_new(start: Number, step: Number, count: int, dtype: DType) -> Any:
         return copying.arange(
             start, step, count, NATIVES[dtype], lambda: arange(start, step, count, dtype)
         )
+
+    @table.kernel("arange_new", dtypes=HALVES)
+    def arange_rounded(start: Number, step: Number, count: int, dtype: DType) -> Any:
+        wide = _LONG if type(start) is int and type(step) is int else _DOUBLE
+        made = copying.arange(start, step, count, wide, lambda: arange(start, step, count, dtype))
+        return pointwise.cast(made, NATIVES[dtype])
 
     @table.kernel(dtypes=SINGLE_AND_DOUBLE)
     def linspace_new(start: float, end: float, count: int, dtype: DType, *_: Any) -> Any:

@@ -8,10 +8,10 @@ import numpy as np
 
 from tensorplug.plugin import ALL_DTYPES, KernelTable, dtype_named
 
-from .. import creation, embedding as bags, indexing
+from .. import creation, embedding as bags, indexing, pointwise
 from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
 from ..below import below
-from ..halves import add_floats
+from ..halves import HALVES, add_floats
 
 
 def build(table: KernelTable) -> None:
@@ -19,6 +19,7 @@ def build(table: KernelTable) -> None:
     for name in ("embedding_bag", "embedding_bag_backward"):
         add_floats(table, name, getattr(bags, name))
     table.add("embedding_renorm", bags.embedding_renorm, dtypes=SINGLE_AND_DOUBLE)
+    table.add("embedding_renorm", _renorm_of_halves, dtypes=HALVES)
     one_hot_below = below("one_hot")
 
     @table.kernel(dtypes=ALL_DTYPES)
@@ -38,6 +39,14 @@ def build(table: KernelTable) -> None:
     def one_hot(tensor: Any, num_classes: int) -> Any:
         make = creation.one_hot if tensor.size else one_hot_below
         return make(tensor, num_classes)
+
+
+def _renorm_of_halves(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
+    """Scale rows of a table down, in place; only these are converted."""
+    used = indices.reshape(-1)  # of one that is named again, the same is written again
+    rows = pointwise.cast(indexing.rows_of(weight, used, _taken), np.dtype(np.float32))
+    bags.embedding_renorm(rows, np.arange(len(used)), max_norm, norm_type)
+    weight[used] = pointwise.cast(rows, weight.dtype)
 
 
 def _taken(weight: Any, indices: Any) -> Any:

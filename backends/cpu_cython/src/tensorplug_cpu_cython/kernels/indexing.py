@@ -88,13 +88,19 @@ def _build_gather(table: KernelTable) -> None:
 
     def mean(input: Any, dim: int, index: Any, src: Any, include_self: bool) -> Any:
         is_whole = input.dtype.kind in "iu"
-        count = np.full(input.shape, include_self, np.int64 if is_whole else input.dtype)
+        kind = np.dtype(np.int64) if is_whole else input.dtype
+        count = pointwise.fill_new(input.shape, int(include_self), kind)
         if not include_self:
             input = neutral(input, dim, index, "sum")
-        add, one, plain = indexing_gather.ADD, np.ones((), count.dtype), shared["scatter_add"]
+        add, one, plain = (
+            indexing_gather.ADD,
+            pointwise.fill_new((), 1, kind),
+            shared["scatter_add"],
+        )
         total = indexing_gather.combine(input, dim, index, src, add, plain, None)
         count = indexing_gather.combine(count, dim, index, one, add, plain, None)
-        np.maximum(count, 1, out=count)
+        if not include_self:
+            np.maximum(count, 1, out=count)
         if is_whole:
             return pointwise.cast(quotient(pointwise.cast(total, count.dtype), count), input.dtype)
         return np.divide(total, count, out=total)
@@ -150,7 +156,12 @@ def _build_index(table: KernelTable) -> None:
 
     @table.kernel(dtypes=ALL_DTYPES)
     def index_add(input: Any, dim: int, index: Any, source: Any) -> Any:
-        return indexing.put_slices(input, dim, index, source, True, put_at)
+        if input.dtype.kind != "c":
+            return indexing.put_slices(input, dim, index, source, True, put_at)
+        part = input.real.dtype  # both parts of a number are added by themselves
+        pairs = [array[..., None].view(part) for array in (input, source)]
+        made = indexing.put_slices(pairs[0], dim, index, pairs[1], True, put_at)
+        return made.view(input.dtype)[..., 0]
 
     @table.kernel(dtypes=ALL_DTYPES)
     def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:

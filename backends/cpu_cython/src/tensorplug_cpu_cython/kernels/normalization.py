@@ -11,10 +11,8 @@ import numpy as np
 from tensorplug.plugin import KernelTable, Shape
 
 from .. import normalization_batch, normalization_layer, normalization_response
-from .._dtypes import FLOATS
-from ..halves import add_floats
-
-WIDE = [dtype for dtype in FLOATS if dtype.itemsize > 2]
+from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
+from ..halves import HALVES, add_floats, in_single_writing
 
 
 def build(table: KernelTable) -> None:
@@ -37,7 +35,9 @@ def build(table: KernelTable) -> None:
     table.add("row_statistics", normalization_layer.row_statistics, dtypes=FLOATS)
     table.add("normalize", normalization_layer.unit_vectors, dtypes=FLOATS)
     table.add("normalize_backward", normalization_layer.unit_vectors_gradient, dtypes=FLOATS)
-    table.add("batch_norm_update_stats", normalization_layer.update_statistics, dtypes=WIDE)
+    update = normalization_layer.update_statistics
+    table.add("batch_norm_update_stats", update, dtypes=SINGLE_AND_DOUBLE)
+    table.add("batch_norm_update_stats", in_single_writing(update, 2), dtypes=HALVES)
 
 
 # --- rows ------------------------------------------------------------------------------------------
