@@ -51,14 +51,29 @@ static void NAME(begin)(T *r, T *q, int n) {
     }
 }
 
+/* Write rows as columns. */
+static inline __attribute__((always_inline)) void NAME(turn)(const T *restrict from, int columns, ptrdiff_t rows,
+                                                             T *restrict block) {
+    for (ptrdiff_t i = 0; i < rows; i++)
+        for (int c = 0; c < columns; c++) block[c * TP_TALL_ROWS + i] = from[i * columns + c];
+}
+
 /* Write some rows as columns with zeros behind; return whether all numbers are in range. */
 static int NAME(load)(const tp_tall_pair *pair, ptrdiff_t first, ptrdiff_t rows, T *block) {
     int out = 0;
     for (int which = 0; which < 2; which++) {
         const int columns = pair->columns[which];
         const T *from = (const T *)pair->data[which] + first * columns;
+        switch (columns) { /* of few, the compiler makes shuffles */
+        case 1: NAME(turn)(from, 1, rows, block); break;
+        case 2: NAME(turn)(from, 2, rows, block); break;
+        case 3: NAME(turn)(from, 3, rows, block); break;
+        case 4: NAME(turn)(from, 4, rows, block); break;
+        default:
+            for (int c = 0; c < columns; c++)
+                for (ptrdiff_t i = 0; i < rows; i++) block[c * TP_TALL_ROWS + i] = from[i * columns + c];
+        }
         for (int c = 0; c < columns; c++, block += TP_TALL_ROWS) {
-            for (ptrdiff_t i = 0; i < rows; i++) block[i] = from[i * columns + c];
             for (ptrdiff_t i = rows; i < TP_TALL_ROWS; i++) block[i] = 0;
             for (ptrdiff_t i = 0; i < TP_TALL_ROWS; i++) out |= !(block[i] <= LIMIT) | !(block[i] >= -LIMIT);
         }
@@ -100,7 +115,7 @@ static int NAME(reduce)(const tp_tall_pair *pair, void *into, void *kept) {
 }
 
 /* Write -V z as rows, several at a time. Each is written in whole vectors, of which the next row overwrites the rest. */
-static void NAME(expand_block)(const T *restrict v, const T *restrict z, int n, T *restrict out) {
+static void NAME(expand_wide)(const T *restrict v, const T *restrict z, int n, T *restrict out) {
     enum { PER = VECTOR / sizeof(T), ROWS = 4 };
     T rows[ROWS][TP_TALL_COLUMNS];
     for (int first = 0; first < TP_TALL_ROWS; first += ROWS) {
@@ -114,6 +129,26 @@ static void NAME(expand_block)(const T *restrict v, const T *restrict z, int n, 
         }
         for (int i = 0; i < ROWS; i++, out += n)
             for (int c = 0; c < n; c += PER) memcpy(out + c, rows[i] + c, VECTOR);
+    }
+}
+
+/* The same for few columns, of which a vector would hold many rows. */
+static inline __attribute__((always_inline)) void NAME(expand_few)(const T *restrict v, const T *restrict z, int n,
+                                                                   T *restrict out) {
+    for (int i = 0; i < TP_TALL_ROWS; i++)
+        for (int c = 0; c < n; c++) {
+            T total = 0;
+            for (int j = 0; j < n; j++) total -= v[j * TP_TALL_ROWS + i] * z[j * TP_TALL_COLUMNS + c];
+            out[i * n + c] = total;
+        }
+}
+
+static void NAME(expand_block)(const T *restrict v, const T *restrict z, int n, T *restrict out) {
+    switch (n) {
+    case 1: NAME(expand_few)(v, z, 1, out); break;
+    case 2: NAME(expand_few)(v, z, 2, out); break;
+    case 3: NAME(expand_few)(v, z, 3, out); break;
+    default: NAME(expand_wide)(v, z, n, out);
     }
 }
 
