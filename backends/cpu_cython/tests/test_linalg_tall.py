@@ -13,7 +13,19 @@ import tensorplug as tp
 pytest.importorskip("tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built")
 
 #: Around the sizes of blocks, and of the columns that they may have.
-SIZES = [(256, 1), (257, 5), (300, 8), (511, 7), (512, 32), (513, 1), (768, 33), (3000, 16)]
+SIZES = [
+    (256, 1),
+    (258, 2),
+    (515, 3),
+    (770, 4),
+    (257, 5),
+    (300, 8),
+    (511, 7),
+    (512, 32),
+    (513, 1),
+    (768, 33),
+    (3000, 16),
+]
 PRECISION = {np.float32: 1e-5, np.float64: 1e-13}
 KINDS = ["random", "rank deficient", "zero", "small", "graded", "zero rows", "huge"]
 

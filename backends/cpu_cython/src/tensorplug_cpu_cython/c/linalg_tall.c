@@ -1,9 +1,12 @@
 #include "linalg_tall.h"
 
+#include "vectors.h"
+
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 32 }; /* sums beside each other */
+typedef float_vector vector_F32;
+typedef double_vector vector_F64;
 
 /* Squares of what lies between these do not leave the type's range. */
 #define T float

@@ -51,14 +51,29 @@ static void NAME(begin)(T *r, T *q, int n) {
     }
 }
 
+/* Write rows as columns. */
+static inline __attribute__((always_inline)) void NAME(turn)(const T *restrict from, int columns, ptrdiff_t rows,
+                                                             T *restrict block) {
+    for (ptrdiff_t i = 0; i < rows; i++)
+        for (int c = 0; c < columns; c++) block[c * TP_TALL_ROWS + i] = from[i * columns + c];
+}
+
 /* Write some rows as columns with zeros behind; return whether all numbers are in range. */
 static int NAME(load)(const tp_tall_pair *pair, ptrdiff_t first, ptrdiff_t rows, T *block) {
     int out = 0;
     for (int which = 0; which < 2; which++) {
         const int columns = pair->columns[which];
         const T *from = (const T *)pair->data[which] + first * columns;
+        switch (columns) { /* of few, the compiler makes shuffles */
+        case 1: NAME(turn)(from, 1, rows, block); break;
+        case 2: NAME(turn)(from, 2, rows, block); break;
+        case 3: NAME(turn)(from, 3, rows, block); break;
+        case 4: NAME(turn)(from, 4, rows, block); break;
+        default:
+            for (int c = 0; c < columns; c++)
+                for (ptrdiff_t i = 0; i < rows; i++) block[c * TP_TALL_ROWS + i] = from[i * columns + c];
+        }
         for (int c = 0; c < columns; c++, block += TP_TALL_ROWS) {
-            for (ptrdiff_t i = 0; i < rows; i++) block[i] = from[i * columns + c];
             for (ptrdiff_t i = rows; i < TP_TALL_ROWS; i++) block[i] = 0;
             for (ptrdiff_t i = 0; i < TP_TALL_ROWS; i++) out |= !(block[i] <= LIMIT) | !(block[i] >= -LIMIT);
         }
@@ -99,10 +114,49 @@ static int NAME(reduce)(const tp_tall_pair *pair, void *into, void *kept) {
     return largest == 0 || largest > SMALLEST;
 }
 
+/* Write -V z as rows, several at a time. Each is written in whole vectors, of which the next row overwrites the rest. */
+static void NAME(expand_wide)(const T *restrict v, const T *restrict z, int n, T *restrict out) {
+    enum { PER = VECTOR / sizeof(T), ROWS = 4 };
+    T rows[ROWS][TP_TALL_COLUMNS];
+    for (int first = 0; first < TP_TALL_ROWS; first += ROWS) {
+        for (int c = 0; c < n; c += PER) {
+            NAME(vector) sums[ROWS] = {{0}};
+            for (int j = 0; j < n; j++) {
+                const NAME(vector) factors = *(const NAME(vector) *)(z + j * TP_TALL_COLUMNS + c);
+                for (int i = 0; i < ROWS; i++) sums[i] -= v[j * TP_TALL_ROWS + first + i] * factors;
+            }
+            for (int i = 0; i < ROWS; i++) memcpy(rows[i] + c, sums + i, VECTOR);
+        }
+        for (int i = 0; i < ROWS; i++, out += n)
+            for (int c = 0; c < n; c += PER) memcpy(out + c, rows[i] + c, VECTOR);
+    }
+}
+
+/* The same for few columns, of which a vector would hold many rows. */
+static inline __attribute__((always_inline)) void NAME(expand_few)(const T *restrict v, const T *restrict z, int n,
+                                                                   T *restrict out) {
+    for (int i = 0; i < TP_TALL_ROWS; i++)
+        for (int c = 0; c < n; c++) {
+            T total = 0;
+            for (int j = 0; j < n; j++) total -= v[j * TP_TALL_ROWS + i] * z[j * TP_TALL_COLUMNS + c];
+            out[i * n + c] = total;
+        }
+}
+
+static void NAME(expand_block)(const T *restrict v, const T *restrict z, int n, T *restrict out) {
+    switch (n) {
+    case 1: NAME(expand_few)(v, z, 1, out); break;
+    case 2: NAME(expand_few)(v, z, 2, out); break;
+    case 3: NAME(expand_few)(v, z, 3, out); break;
+    default: NAME(expand_wide)(v, z, n, out);
+    }
+}
+
 static void NAME(expand)(const void *kept, ptrdiff_t rows, int n, void *factor, void *into) {
     T *w = factor, *out = into;
-    T t[TP_TALL_COLUMNS * TP_TALL_COLUMNS], z[TP_TALL_COLUMNS * TP_TALL_COLUMNS];
-    T y[TP_TALL_COLUMNS * TP_TALL_ROWS]; /* rows that are near, while they are written column by column */
+    enum { WIDE = TP_TALL_COLUMNS };
+    T t[TP_TALL_COLUMNS * TP_TALL_COLUMNS], z[TP_TALL_COLUMNS * WIDE] = {0};
+    T y[TP_TALL_COLUMNS * TP_TALL_ROWS + TP_TALL_COLUMNS]; /* with room for what the last row's vector has too much */
     const ptrdiff_t blocks = (rows - n + TP_TALL_ROWS - 1) / TP_TALL_ROWS;
     for (ptrdiff_t b = blocks - 1; b >= 0; b--) {
         const T *block = (const T *)kept + n * n + b * (TP_TALL_ROWS + 1) * n, *tau = block + TP_TALL_ROWS * n;
@@ -123,23 +177,11 @@ static void NAME(expand)(const void *kept, ptrdiff_t rows, int n, void *factor, 
             for (int c = 0; c < n; c++) {
                 T total = 0;
                 for (int l = i; l < n; l++) total += t[i * n + l] * w[l * n + c];
-                z[i * n + c] = total;
+                z[i * WIDE + c] = total;
             }
-        for (int i = 0; i < n * n; i++) w[i] -= z[i];
-        for (int first = 0; first < TP_TALL_ROWS; first += LANES) {
-            T sums[TP_TALL_COLUMNS][LANES];
-            for (int c = 0; c < n; c++) {
-                T row[LANES] = {0};
-                for (int j = 0; j < n; j++) {
-                    const T *v = block + j * TP_TALL_ROWS + first, times = z[j * n + c];
-                    for (int l = 0; l < LANES; l++) row[l] -= v[l] * times;
-                }
-                for (int l = 0; l < LANES; l++) sums[c][l] = row[l];
-            }
-            T *to = y + first * n;
-            for (int l = 0; l < LANES; l++)
-                for (int c = 0; c < n; c++) *to++ = sums[c][l];
-        }
+        for (int i = 0; i < n; i++)
+            for (int c = 0; c < n; c++) w[i * n + c] -= z[i * WIDE + c];
+        NAME(expand_block)(block, z, n, y);
         memcpy(out + start * n, y, sizeof(T) * (size_t)(count * n));
     }
     const T *q = kept;

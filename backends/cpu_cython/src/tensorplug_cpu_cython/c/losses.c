@@ -278,7 +278,10 @@ enum { LANES = 32, SHORT = 512, FEW = 12, NEAR = 4096, BLOCK = TP_LOSS_BLOCK };
                 if (some_wrong) {                                                                      \
                     _Pragma("omp atomic write") wrong = 1;                                             \
                 }                                                                                      \
-                if (losses) memcpy(losses + first, loss, (size_t)count * sizeof(T));                   \
+                if (losses) { /* nobody wants their sums */                                            \
+                    memcpy(losses + first, loss, (size_t)count * sizeof(T));                           \
+                    continue;                                                                          \
+                }                                                                                      \
                 double lost[LANES] = {0};                                                              \
                 double weighed[LANES] = {0};                                                           \
                 for (ptrdiff_t j = 0; j < BLOCK; j += LANES)                                           \

@@ -223,17 +223,26 @@ static void OF(sample_block)(const T *restrict image, const OF(taps) *taps, int 
     }
 }
 
-/* Add to one of their elements what it gets of their gradients; and their products, of which slopes are made, if there
-   is room for them. */
+/* List which of a block's positions have an element inside the image, and return how many: a branch for each of them in
+   each channel would be guessed wrong too often. */
+static inline int OF(list_inside)(const OF(taps) *taps, int k, int *list) {
+    int count = 0;
+    for (int j = 0; j < (int)taps->positions; j++) {
+        list[count] = j;
+        count -= (int)taps->inside[k][j];
+    }
+    return count;
+}
+
+/* Add to one of their elements what it gets of their gradients, of the listed ones; and their products, of which slopes
+   are made, if there is room for them. */
 static inline void OF(add_gradients)(const T *restrict image, const T *restrict g, const OF(taps) *taps, int k,
-                                     T *restrict to, T *restrict products) {
+                                     const int *list, int count, T *restrict to, T *restrict products) {
     T share[WIDTH];
     const INDEX *at = taps->at[k];
     const ptrdiff_t width = OF(rounded)(taps->width);
     for (ptrdiff_t j = 0; j < width; j++) share[j] = g[j] * taps->weight[k][j];
-    /* To add zeros at one place for all that is outside takes longer than the branch: each waits for the last one. */
-    for (ptrdiff_t j = 0; j < taps->positions; j++)
-        if (taps->inside[k][j]) to[at[j]] += share[j];
+    for (int i = 0; i < count; i++) to[at[list[i]]] += share[list[i]];
     if (!products) return;
     T value[WIDTH];
     OF(gather)(image, at, width, value);
@@ -272,6 +281,7 @@ static void OF(gradient)(const tp_sampling *s, const void *g_, const void *image
     TP_PARALLEL(s->batch, s->threads, begin, end, {
         OF(taps) taps;
         T products[TAPS][WIDTH], g[WIDTH];
+        int list[TAPS][WIDTH], counts[TAPS];
         for (ptrdiff_t sample = begin, next; sample < end; sample = next) {
             next = joined ? end : sample + 1;
             for (ptrdiff_t first = sample * s->positions; first < next * s->positions; first += WIDTH) {
@@ -279,11 +289,12 @@ static void OF(gradient)(const tp_sampling *s, const void *g_, const void *image
                 OF(block)(s, grid_, first, n, slopes, &taps);
                 memset(products, 0, (size_t)taps.count * sizeof *products);
                 memset(g, 0, sizeof g);
+                for (int k = 0; k < taps.count; k++) counts[k] = OF(list_inside)(&taps, k, list[k]);
                 for (ptrdiff_t c = 0; c < s->channels; c++) {
                     const ptrdiff_t channel = taps.sample * s->channels + c;
                     OF(move)(s, &taps, c, 0, (T *)g_, g);
                     for (int k = 0; k < taps.count; k++)
-                        OF(add_gradients)((const T *)image_ + channel * plane, g, &taps, k,
+                        OF(add_gradients)((const T *)image_ + channel * plane, g, &taps, k, list[k], counts[k],
                                           (T *)g_image_ + channel * plane, slopes ? products[k] : NULL);
                 }
                 for (int d = 3 - s->dims; d < 3; d++) {
