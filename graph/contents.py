@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any
 
-from .comparing import MISSING
+from .comparing import MISSING, attributes_of
 
 __all__ = [
     "decimal_settings",
@@ -97,8 +97,13 @@ def referent(proxy: Any) -> list[Any]:
 
 
 def of_function(function: Any) -> list[Any]:
-    """Return what a function runs, and its defaults."""
-    return [function.__code__, function.__defaults__, function.__kwdefaults__]
+    """Return what a function runs, its defaults and its attributes."""
+    return [
+        function.__code__,
+        function.__defaults__,
+        function.__kwdefaults__,
+        attributes_of(function),
+    ]
 
 
 def of_cell(cell: Any) -> list[Any]:
