@@ -7,7 +7,15 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["MISSING", "Held", "alike", "attributes_of", "version_of_class", "version_of_dict"]
+__all__ = [
+    "MISSING",
+    "Held",
+    "alike",
+    "attributes_of",
+    "of_class",
+    "version_of_class",
+    "version_of_dict",
+]
 
 #: What a name stands for that is not there.
 MISSING = object()
@@ -15,6 +23,9 @@ MISSING = object()
 MAPPINGS = (dict, MappingProxyType)
 #: Of these an equal one serves as well.
 ATOMS: frozenset[Any] = frozenset((int, float, complex, bool, str, bytes, type(None), range))
+
+#: What Python notes in a class for itself as the first object is copied: which slots copies take.
+_NOTED = "__slotnames__"
 
 #: Tell a number that changes whenever a class, one of its bases or a dictionary is written; 0 where it is not
 #: known. Compiled, these read what Python's own caches go by, see comparing.pxd.
@@ -122,9 +133,8 @@ class Held:
 
     def _has_members(self, number: int) -> bool:
         kind = self.kinds[number]
-        table = vars(kind)
         if kind.__bases__ is not self.bases[number] or not _are_one(
-            [*table, *table.values()], self.members[number]
+            of_class(kind), self.members[number]
         ):
             return False
         type.__getattribute__(kind, "__init__")  # once something is looked up, a class has one
@@ -172,6 +182,14 @@ class Held:
                         return False
                     at += 1
         return True
+
+
+def of_class(kind: type) -> list[Any]:
+    """Return the names of the attributes of a class, and then their values."""
+    table: Any = vars(kind)
+    if _NOTED in table:
+        table = {name: value for name, value in table.items() if name != _NOTED}
+    return [*table, *table.values()]
 
 
 def _are_one(now: list[Any], held: list[Any]) -> bool:

@@ -18,7 +18,6 @@ __all__ = [
     "items_of",
     "of_cache",
     "of_cell",
-    "of_class",
     "of_context",
     "of_factory",
     "of_function",
@@ -64,11 +63,6 @@ def halves(held: list[Any]) -> tuple[list[Any], list[Any]]:
 def of_setting(read: Callable[[], Any]) -> list[Any]:
     """Return a setting, which a function without arguments tells."""
     return [read()]
-
-
-def of_class(kind: type) -> list[Any]:
-    """Return the names and values of the attributes of a class."""
-    return of_mapping(vars(kind))
 
 
 def of_tensor(tensor: Any) -> tuple[Any, int, Any]:

@@ -7,8 +7,8 @@ from operator import attrgetter
 from typing import Any
 
 from . import comparing
-from .comparing import MAPPINGS, MISSING, Held, alike
-from .contents import halves, of_class, of_function, of_setting, of_tensor
+from .comparing import MAPPINGS, MISSING, Held, alike, of_class
+from .contents import halves, of_function, of_setting, of_tensor
 
 __all__ = ["Record", "Records"]
 

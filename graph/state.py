@@ -42,14 +42,13 @@ from .classes import (
     slots_of,
     table_of_attributes,
 )
-from .comparing import ATOMS, MAPPINGS, MISSING
+from .comparing import ATOMS, MAPPINGS, MISSING, of_class
 from .contents import (
     decimal_settings,
     halves,
     items_of,
     of_cache,
     of_cell,
-    of_class,
     of_factory,
     of_function,
     of_logger,
