@@ -31,7 +31,17 @@ from .explanations import Break, Explanation
 from .given import Given, Place
 from .graph import Graph
 from .guards import Watch
-from .keys import PLAIN, Unknown, around, call_key, described, modes, objects_in, records
+from .keys import (
+    PLAIN,
+    Unknown,
+    around,
+    call_key,
+    classes_in,
+    described,
+    modes,
+    objects_in,
+    records,
+)
 from .memory import KEPT, Uncapturable, is_mirrored, is_seen_in, memory_of, source_line
 from .nodes import Value, values_in
 from .ops import Unexpected
@@ -258,6 +268,8 @@ class Compiled:
             for tensor in tensors:
                 handed.add(tensor, "an argument")
         handed.add((args, kwargs), "an argument")
+        for named in classes_in([*args, *kwargs.values()]):
+            watch.add(named, named.__name__)
         for value, label in others:
             recorder.add_state(value)
             watch.add(value, label)
