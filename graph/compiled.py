@@ -412,7 +412,12 @@ class Compiled:
             graph = recorder.finished(leaves)
         except Uncapturable as error:
             return Break(error.reason, error.source)
-        constants = [n for n, leaf in enumerate(leaves) if recorder.is_constant(leaf)]
+        constants = [
+            number
+            for number, leaf in enumerate(leaves)
+            if recorder.is_constant(leaf)
+            and id(leaf) not in state  # which each call returns itself
+        ]
         for number in constants:
             if not _is_made_of_numbers(leaves[number], watch, [leaves[n] for n in constants]):
                 return Break("the program returns a tensor that no op made", "")
