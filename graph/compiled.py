@@ -31,7 +31,17 @@ from .explanations import Break, Explanation
 from .given import Given, Place
 from .graph import Graph
 from .guards import Watch
-from .keys import PLAIN, Unknown, around, call_key, described, modes, objects_in, records
+from .keys import (
+    PLAIN,
+    Unknown,
+    around,
+    call_key,
+    classes_in,
+    described,
+    modes,
+    objects_in,
+    records,
+)
 from .memory import KEPT, Uncapturable, is_mirrored, is_seen_in, memory_of, source_line
 from .nodes import Value, values_in
 from .ops import Unexpected
@@ -258,6 +268,8 @@ class Compiled:
             for tensor in tensors:
                 handed.add(tensor, "an argument")
         handed.add((args, kwargs), "an argument")
+        for named in classes_in([*args, *kwargs.values()]):
+            watch.add(named, named.__name__)
         for value, label in others:
             recorder.add_state(value)
             watch.add(value, label)
@@ -400,7 +412,12 @@ class Compiled:
             graph = recorder.finished(leaves)
         except Uncapturable as error:
             return Break(error.reason, error.source)
-        constants = [n for n, leaf in enumerate(leaves) if recorder.is_constant(leaf)]
+        constants = [
+            number
+            for number, leaf in enumerate(leaves)
+            if recorder.is_constant(leaf)
+            and id(leaf) not in state  # which each call returns itself
+        ]
         for number in constants:
             if not _is_made_of_numbers(leaves[number], watch, [leaves[n] for n in constants]):
                 return Break("the program returns a tensor that no op made", "")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any
 
-from .comparing import MISSING
+from .comparing import MISSING, attributes_of
 
 __all__ = [
     "decimal_settings",
@@ -18,7 +18,6 @@ __all__ = [
     "items_of",
     "of_cache",
     "of_cell",
-    "of_class",
     "of_context",
     "of_factory",
     "of_function",
@@ -66,11 +65,6 @@ def of_setting(read: Callable[[], Any]) -> list[Any]:
     return [read()]
 
 
-def of_class(kind: type) -> list[Any]:
-    """Return the names and values of the attributes of a class."""
-    return of_mapping(vars(kind))
-
-
 def of_tensor(tensor: Any) -> tuple[Any, int, Any]:
     """Return a tensor's array, whether it requires grad, and what programs may ask of its memory."""
     array = tensor._array
@@ -97,8 +91,13 @@ def referent(proxy: Any) -> list[Any]:
 
 
 def of_function(function: Any) -> list[Any]:
-    """Return what a function runs, and its defaults."""
-    return [function.__code__, function.__defaults__, function.__kwdefaults__]
+    """Return what a function runs, its defaults and its attributes."""
+    return [
+        function.__code__,
+        function.__defaults__,
+        function.__kwdefaults__,
+        attributes_of(function),
+    ]
 
 
 def of_cell(cell: Any) -> list[Any]:

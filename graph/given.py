@@ -9,6 +9,7 @@ graph.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ from tensorplug.core.tensor.base import TensorBase
 from tensorplug.nn import Buffer, Parameter
 
 from .classes import goes_in_its_own_way, is_plain, slots_of, table_of_attributes
-from .keys import PLAIN, Unknown, key_of, modes, name_of, objects_in
+from .keys import PLAIN, Unknown, is_of_items, key_of, modes, name_of, objects_in
 from .lookups import reads_always
 
 __all__ = ["UNCHANGED", "Given", "Place", "contents_of", "put_back"]
@@ -25,6 +26,7 @@ __all__ = ["UNCHANGED", "Given", "Place", "contents_of", "put_back"]
 #: How many objects and containers calls may be compared by.
 LIMIT = 500
 _TENSORS = (Tensor, Parameter, Buffer)
+_CONTAINERS = (list, dict, OrderedDict)
 
 
 class Place:
@@ -87,7 +89,7 @@ class Given:
 
     def instances(self) -> list[Any]:
         """Return those of the objects that are no containers."""
-        return [value for value in self.objects if type(value) not in (list, dict)]
+        return [value for value in self.objects if type(value) not in _CONTAINERS]
 
     def _part(self, value: Any, way: tuple[Any, ...]) -> Any:
         kind = type(value)
@@ -95,15 +97,13 @@ class Given:
             if vars(value):
                 self.others += [(item, _label(way)) for item in objects_in(value)]
             return key_of(value, self.tensors)
-        if kind in PLAIN or kind is slice:
+        if kind in PLAIN or kind is slice or kind is range:
             return key_of(value, self.tensors)
-        if kind is range:
-            return (kind, value)
         if isinstance(value, tuple):
-            if kind is not tuple and not hasattr(kind, "_fields"):
+            if kind is not tuple and not is_of_items(value):
                 raise Unknown(f"an argument is of type {kind.__name__}")
             return (kind, *[self._part(item, way) for item in value])
-        if kind is list or kind is dict or is_given_by_contents(value):
+        if kind in _CONTAINERS or is_given_by_contents(value):
             number = len(self.objects)
             known = self._numbers.setdefault(id(value), number)
             if known < number:
@@ -124,7 +124,7 @@ class Given:
         if kind is list:
             for number, item in enumerate(value):
                 found.append(self._part(item, (way, number, False)))
-        elif kind is dict:
+        elif kind in _CONTAINERS:
             for name, item in value.items():
                 found.append((name_of(name), self._part(item, (way, name, False))))
         else:
@@ -176,7 +176,7 @@ def _slots(value: Any) -> list[tuple[str, Any]]:
 
 def contents_of(value: Any) -> Any:
     """Return a copy of a list or dictionary, and of an object a dictionary of what it holds."""
-    if type(value) is list or type(value) is dict:
+    if type(value) in _CONTAINERS:
         return value.copy()
     found = {}
     for name, member in _slots(value):
@@ -194,7 +194,7 @@ def put_back(value: Any, contents: Any) -> None:
         value[:] = [held[n] if item is UNCHANGED else item for n, item in enumerate(contents)]
         return
     now = {name: held[name] if item is UNCHANGED else item for name, item in contents.items()}
-    if type(value) is dict:
+    if type(value) in _CONTAINERS:
         value.clear()
         value.update(now)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 from tensorplug.autograd.graph.views import requires_grad
@@ -14,15 +15,16 @@ from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.tensor.base import TRACKED
 from tensorplug.core.tensor.exposure import are_one, taken_in
 from tensorplug.core.tensor.mirrors import shows_conjugate
+from tensorplug.core.tensor.shapes import Size
 from tensorplug.nn import Buffer, Parameter
 
-from .classes import goes_in_its_own_way
+from .classes import goes_in_its_own_way, table_of_attributes
 from .guards import has_state
 from .memory import is_mirrored
 
 __all__ = [
-    "PLAIN", "Unknown", "around", "call_key", "described", "key_of", "modes", "name_of",
-    "objects_in", "records",
+    "PLAIN", "Unknown", "around", "call_key", "classes_in", "described", "is_of_items", "key_of", "modes",
+    "name_of", "objects_in", "records",
 ]  # fmt: skip
 
 #: What arguments may be beside tensors, and results.
@@ -103,15 +105,15 @@ def key_of(value: Any, tensors: list[Any]) -> Any:
         return (kind, key, shape, layout, needed, *own)
     if kind in _HASHABLE:
         return (kind, repr(value) if kind is float or kind is complex else value)
-    if kind is tuple or kind is list:
+    if kind is tuple or kind is list or is_of_items(value):
         return (kind, *[key_of(item, tensors) for item in value])
-    if kind is dict:
+    if kind is dict or kind is OrderedDict:
         return (kind, *[(name_of(name), key_of(item, tensors)) for name, item in value.items()])
     if has_state(value):
         if goes_in_its_own_way(value):
             raise Unknown(f"an argument of class {kind.__name__} has a finalizer, and would stay")
         return (kind, id(value))  # which is watched, and so stays
-    if kind is slice:
+    if kind is slice or kind is range:  # equal ranges may begin elsewhere
         return (kind, *[key_of(part, tensors) for part in (value.start, value.stop, value.step)])
     raise Unknown(f"an argument is of type {kind.__name__}")
 
@@ -132,12 +134,31 @@ def name_of(value: Any) -> Any:
     return found
 
 
+def is_of_items(value: Any) -> bool:
+    """Return whether an object is a size or named tuple: its class and its items."""
+    if not isinstance(value, tuple):
+        return False
+    kind: Any = type(value)
+    return (kind is Size or hasattr(kind, "_fields")) and not table_of_attributes(value)
+
+
+def classes_in(value: Any) -> list[type]:
+    """Return the classes of named tuples among arguments, of which programs may read attributes."""
+    kind = type(value)
+    if kind is dict or kind is OrderedDict:
+        return classes_in([*value.values()])
+    if isinstance(value, (tuple, list)):
+        own = [kind] if hasattr(kind, "_fields") else []
+        return own + [found for item in value for found in classes_in(item)]
+    return []
+
+
 def objects_in(value: Any) -> list[Any]:
     """Return the objects among arguments whose state a key does not hold."""
     kind = type(value)
-    if kind is tuple or kind is list:
+    if kind is tuple or kind is list or is_of_items(value):
         return [found for item in value for found in objects_in(item)]
-    if kind is dict:
+    if kind is dict or kind is OrderedDict:
         return objects_in([*value, *value.values()])
     if kind is Tensor or kind is Parameter or kind is Buffer:
         return objects_in(vars(value))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 from tensorplug.autograd.transforms.pytree import CONTAINERS, LEAF, Container, Tree, container_of
 from tensorplug.core.tensor.base import TensorBase
+from tensorplug.core.tensor.shapes import Size
 
 from .classes import is_plain, slots_of
 from .given import UNCHANGED, Place
@@ -35,11 +37,16 @@ class Same:
     """In a :class:`Tree`: an object of the program's state, which each call returns itself."""
 
 
+class Sizes:
+    """In a :class:`Tree`: the size of a tensor, which others than transforms make of numbers again."""
+
+
 def _parts_of_leaf(value: Any) -> tuple[list[Any], None]:
     return [], None
 
 
 CONTAINERS[Made] = Container(_parts_of_leaf, _remade)
+CONTAINERS[Sizes] = Container(_parts_of_leaf, lambda items, _: Size(items))
 CONTAINERS[Same] = Container(_parts_of_leaf, lambda items, value: value)
 
 
@@ -105,10 +112,12 @@ class Results:
             items, context = container.flatten(value)
             if (
                 self._places
-                and kind is dict
+                and kind in (dict, OrderedDict)
                 and not all([isinstance(key, PLAIN) for key in context])
             ):
                 raise Unreturnable("returns a dictionary by objects")
-            return Tree(kind, context, [self._flattened(item) for item in items])
+            return Tree(
+                Sizes if kind is Size else kind, context, [self._flattened(item) for item in items]
+            )
         table = vars(value)
         return Tree(Made, (kind, [*table]), [self._flattened(item) for item in table.values()])

@@ -15,7 +15,6 @@ import re
 import weakref
 from abc import ABCMeta, get_cache_token
 from collections import defaultdict, deque
-from collections.abc import Callable
 from contextvars import ContextVar
 from operator import attrgetter, methodcaller
 from types import (
@@ -43,19 +42,17 @@ from .classes import (
     slots_of,
     table_of_attributes,
 )
-from .comparing import ATOMS, MAPPINGS, MISSING, Held, alike, table_of
+from .comparing import ATOMS, MAPPINGS, MISSING, of_class
 from .contents import (
     decimal_settings,
     halves,
     items_of,
     of_cache,
     of_cell,
-    of_class,
     of_factory,
     of_function,
     of_logger,
     of_mapping,
-    of_setting,
     of_slots,
     of_tensor,
     of_used,
@@ -64,6 +61,7 @@ from .contents import (
 )
 from .effects import is_handed_on_with_more, may_do_more
 from .lookups import is_read_by_name, methods_of, names_of_getter, reads_always
+from .records import Record, Records
 
 __all__ = ["State"]
 
@@ -88,11 +86,8 @@ _INDEX = re.compile(r"(\[\d+\])+$")
 #: Of every class and object: nothing that programs look at.
 _UNSEEN = frozenset(("__dict__", "__doc__", "__module__", "__weakref__", "__annotations__"))
 
-#: What an object holds: the object, how to list that, the list as it was, and a name for it.
-_Record = tuple[Any, Callable[[Any], list[Any]], list[Any], str]
 
-
-class State:
+class State(Records):
     """What a program depends on, as it was.
 
     Attributes
@@ -106,6 +101,7 @@ class State:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.effects: list[str] = []
         # What cannot be compared, and the last name on the way to it.
         self._opaque: list[tuple[str, str]] = []
@@ -115,19 +111,6 @@ class State:
         # The ids of what counts by names on the way to it; functions in C that may do more, by the last name.
         self._suspects: set[int] = set()
         self._doing_more: list[tuple[str, str]] = []
-        self._records: list[_Record] = []
-        # Classes and their bases; functions, their code, their defaults and those by name.
-        self._of_classes: tuple[list[Any], list[Any]] = ([], [])
-        self._of_functions: tuple[list[Any], ...] = ([], [], [], [])
-        self._containers: list[_Record] = []
-        self._cells: list[_Record] = []
-        # All but the other records, quick to compare.
-        self._quick: Held | None = None
-        # Objects with attributes, whose class may be set anew.
-        self._objects: list[Any] = []
-        self._classes: list[type] = []
-        # Tensors, their arrays, whether they require grad, and what else is known of their memory.
-        self._of_tensors: tuple[list[Any], list[Any], list[int], list[Any]] = ([], [], [], [])
         # Whether it was noted what classes are said to be subclasses of.
         self._has_abstract = False
         # Modules that were met otherwise than by a name of a module.
@@ -140,9 +123,6 @@ class State:
         # Objects that it was given by contents, by id, and whether one was met in state as well.
         self.given: dict[int, Any] = {}
         self.met = False
-        # Names in tables of modules: the table, the name, what it stood for.
-        self._names: list[tuple[Any, str, Any]] = []
-        self._named: set[tuple[int, str]] = set()
         # What was added, what objects lead to, and the tables of attributes, with the class of their object.
         self._roots: set[int] = set()
         self._objects_called: set[int] = set()
@@ -191,33 +171,6 @@ class State:
         """Leave what an object holds out: it was given by contents."""
         self.given[id(value)] = value
         self.met |= id(value) in self._known
-
-    def name(self, table: Any, name: str) -> Any:
-        """Keep what a name in a module's table stands for, and return it."""
-        value = table.get(name, MISSING)
-        if (id(table), name) not in self._named:
-            self._named.add((id(table), name))
-            if type(table) is dict:
-                self._names.append((table, name, value))
-            else:
-                self._keep(table, name, lambda table: [table.get(name, MISSING)])
-        return value
-
-    def setting(self, read: Callable[[], Any]) -> None:
-        """Keep a setting, which a function without arguments tells."""
-        self._keep(read, "a setting", of_setting)
-
-    def settings(self, read: Callable[[], list[Any]], held: list[Any] | None = None) -> None:
-        """Keep several settings, once: as they are, or as they were before."""
-        if id(read) not in self._known:
-            self._known[id(read)] = read
-            held = read() if held is None else held
-            self._records.append((read, lambda read: read(), held, "a setting"))
-
-    def _keep(self, value: Any, label: str, read: Callable[[Any], list[Any]]) -> list[Any]:
-        held = read(value)
-        self._records.append((value, read, held, label))
-        return held
 
     def _kept(self, value: Any, label: str) -> list[tuple[Any, str]]:
         """Keep one object; return what it leads to."""
@@ -314,7 +267,7 @@ class State:
         for kept, value in zip(self._of_functions, (function, *held), strict=True):
             kept.append(value)
         # Defaults are looked at under the parameters' names, which any code may have.
-        found = [(item, f"{label}()") for item in held] + [(vars(function), label)]
+        found = [(item, f"{label}()") for item in held[:-1]] + [(held[-1], label)]
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         return found + [(cell, name) for name, cell in cells]
 
@@ -327,9 +280,8 @@ class State:
                 self.settings(decimal_settings)
             return []
         held = of_class(kind)
-        self._containers.append((vars(kind), of_mapping, held, kind.__name__))
-        self._of_classes[0].append(kind)
-        self._of_classes[1].append(kind.__bases__)
+        for kept, value in zip(self._of_classes, (kind, kind.__bases__, held), strict=True):
+            kept.append(value)
         self._matched.update(getattr(kind, "__match_args__", ()))
         if is_foreign(module_of(kind)):  # only what takes the place of its methods is of interest
             return []
@@ -465,7 +417,7 @@ class State:
         self._leads.clear()
         self._quick = None
 
-    def _narrowed(self, record: _Record, used: set[str]) -> _Record:
+    def _narrowed(self, record: Record, used: set[str]) -> Record:
         """Return a record of a table of attributes without the values of those that are not used."""
         table, _, _, label = record
         if not self._is_read_by_name(id(table), used):
@@ -473,74 +425,6 @@ class State:
         names = frozenset([name for name in table if name in used or reads_always(name)])
         read = functools.partial(of_used, used=names)
         return table, read, read(table), label
-
-    # --- whether it still is ---
-
-    def changed(self) -> str:
-        """Return what is not as it was; "" if all is."""
-        try:
-            if self._quick is None or not self._quick.same():
-                self._quick = None
-                changed = self._not_alike()
-                if changed:
-                    return changed
-                self._quick = self._held()
-            for value, read, held, label in self._records:
-                if not alike(read(value), held):
-                    return label
-        except Exception as error:  # what is read may be of any class
-            return f"what cannot be compared: {error}"
-        return ""
-
-    def _not_alike(self) -> str:
-        """Return what is not as it was; keep what is equal to what was there."""
-        for records in (self._containers, self._cells):
-            for number, (value, read, held, label) in enumerate(records):
-                now = read(value)
-                if not alike(now, held):
-                    return label
-                records[number] = (value, read, now, label)
-        for value, kind in zip(self._objects, self._classes, strict=True):
-            if type(value) is not kind:
-                return "the class of an object"
-        for kind, bases in zip(*self._of_classes, strict=True):
-            if kind.__bases__ is not bases:
-                return "the bases of a class"
-        for function, *held in zip(*self._of_functions, strict=True):
-            if any([a is not b for a, b in zip(of_function(function), held, strict=True)]):
-                return "a function"
-        tensors, arrays, states, kinds = self._of_tensors
-        for number, tensor in enumerate(tensors):
-            array, state, kind = of_tensor(tensor)
-            if state != states[number] or kind != kinds[number]:
-                return "a tensor"
-            arrays[number] = array
-        for number, (table, name, value) in enumerate(self._names):
-            now = table.get(name, MISSING)
-            if not alike([now], [value]):
-                return name
-            self._names[number] = (table, name, now)
-        return ""
-
-    def _held(self) -> Held:
-        """Return what is held now."""
-        made = Held()
-        made.containers = [table_of(value) for value, *_ in self._containers]
-        made.sizes = [
-            len(held) >> isinstance(value, MAPPINGS)  # keys and values
-            for value, _, held, _ in self._containers
-        ]
-        made.items = [item for _, _, held, _ in self._containers for item in held]
-        made.objects, made.classes = self._objects, self._classes
-        made.kinds, made.bases = self._of_classes
-        made.functions, made.code, made.defaults, made.named = self._of_functions
-        made.cells = [value for value, *_ in self._cells]
-        made.contents = [held[0] for _, _, held, _ in self._cells]
-        made.tables = [table for table, _, _ in self._names]
-        made.names = [name for _, name, _ in self._names]
-        made.values = [value for _, _, value in self._names]
-        made.tensors, made.arrays, made.states, _ = self._of_tensors
-        return made
 
 
 def _attributes_of_subclass(value: Any, label: str, *own: type) -> list[tuple[Any, str]]:

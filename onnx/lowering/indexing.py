@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from tensorplug.core.device import dtypes
+from tensorplug.core.device.dtypes import iinfo
 from tensorplug.graph import Node, Value
 
 from ..writing import Inexpressible, Writer
@@ -79,9 +81,47 @@ def _scatter_reduce(
     include_self: bool = True,
     **rest: Any,
 ) -> str:
-    if reduce == "mean" or not include_self:
-        raise Inexpressible("scattering of means, or without what was there")
-    return _scatter(w, node, input, dim, index, src, None, reduce)
+    if reduce != "mean" and include_self:
+        return _scatter(w, node, input, dim, index, src, None, reduce)
+    if not input.shape or not index.shape:
+        raise Inexpressible("scattering into a single number")
+    kind = node.output.dtype
+    if kind is dtypes.bool_ or (reduce == "mean" and not kind.is_floating_point):
+        raise Inexpressible(f"scattering {kind} by {reduce}")
+    shape, places = w.shape(index), w.value(index, dtypes.int64)
+
+    def scattered(onto: str, updates: str, how: str) -> str:
+        return w.add("ScatterElements", onto, places, updates, axis=dim, reduction=how)
+
+    def everywhere(number: Any) -> str:
+        return w.add("Expand", w.constant(number, kind), w.ints(shape))
+
+    updates = w.value(src, kind)
+    if w.shape(src) != shape:
+        axes = list(range(len(shape)))
+        updates = w.add("Slice", updates, *map(w.ints, ([0] * len(shape), shape, axes)))
+    onto = w.value(input, kind)
+    if not include_self:  # what is written begins from what changes no result
+        onto = scattered(onto, everywhere(_neutral(reduce, kind)), "none")
+    made = scattered(onto, updates, _REDUCTIONS["sum" if reduce == "mean" else reduce])
+    if reduce != "mean":
+        return made
+    own = w.add("Expand", w.constant(1, kind), w.ints(w.shape(input)))
+    counts = own if include_self else scattered(own, everywhere(0), "none")
+    counts = scattered(counts, everywhere(1), "add")
+    return w.add("Div", made, counts)
+
+
+def _neutral(reduce: str, kind: Any) -> Any:
+    """Return the number that changes no result of a reduction."""
+    if reduce in ("sum", "mean"):
+        return 0
+    if reduce == "prod":
+        return 1
+    if kind.is_floating_point:
+        return -math.inf if reduce == "amax" else math.inf
+    limits = iinfo(kind)
+    return limits.min if reduce == "amax" else limits.max
 
 
 def _places(w: Writer, input: Value, indices: Sequence[Value | None]) -> tuple[list[int], str, int]:

@@ -841,9 +841,9 @@ def test_changes(change, monkeypatch, tmp_path):
 
 
 def test_a_planted_fault_is_found(monkeypatch):
-    from tensorplug.graph import state
+    from tensorplug.graph import records, state
 
-    monkeypatch.setattr(state, "alike", lambda now, held: now == held)
+    monkeypatch.setattr(records, "alike", lambda now, held: now == held)
     with pytest.raises(AssertionError):
         test_state(in_object, "list")
     monkeypatch.setattr(state, "of_slots", lambda value, slots: [type(value), 0])

@@ -3,12 +3,14 @@
 import abc
 import dataclasses
 import enum
+import functools
 import typing
 
 import pytest
 
 import tensorplug as tp
 from tensorplug import nn
+from tensorplug.autograd.transforms.pytree import tree_leaves
 
 
 @dataclasses.dataclass
@@ -260,3 +262,69 @@ def test_what_cannot_be_made_stays_eager(program):
     calls = [lambda: whole(given)] * 3  # the first ones may set something up
     with pytest.raises(tp.graph.Uncapturable):
         _ = [call() for call in calls]
+
+
+kept_tensor, kept_tensors = (
+    tp.ones(3),
+    {"one": tp.ones(3), "needing": tp.ones(3, requires_grad=True)},
+)
+
+
+@functools.lru_cache(4)
+def cached(size):
+    return tp.arange(float(size)) * 2
+
+
+class Keeping(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tensors = [tp.ones(3)]
+
+    def forward(self, x):
+        return x + self.tensors[0], self.tensors[0]
+
+
+def writes_and_returns(x):
+    kept_tensors["one"].add_(x)
+    return x * 2, kept_tensors["one"]
+
+
+#: Programs that return a tensor of their state, which no op made.
+OF_STATE = {
+    "global": lambda x: (x * 2, kept_tensor),
+    "used": lambda x: (x * kept_tensor, kept_tensor),
+    "in a dict": lambda x: (x * 2, {"kept": kept_tensors["one"]}),
+    "with a gradient": lambda x: (x * kept_tensors["needing"], kept_tensors["needing"]),
+    "cached": lambda x: (x * 2, cached(3)),
+    "twice": lambda x: (cached(3), x * 2, cached(3)),
+    "of a module": Keeping(),
+    "written": writes_and_returns,
+}
+
+
+@pytest.mark.parametrize("name", OF_STATE)
+def test_tensors_of_state(name):
+    program = OF_STATE[name]
+    compiled = tp.compile(program)
+    first, second = (tree_leaves(program(tp.zeros(3))) for _ in range(2))
+    for number in range(4):
+        x = tp.full((3,), float(number))
+        kept = kept_tensors["one"] + (x if name == "written" else 0)
+        found = tree_leaves(compiled(x))
+        assert kept_tensors["one"].tolist() == kept.tolist()
+        for place, wanted in enumerate(tree_leaves(program(tp.zeros(3)))):
+            assert (found[place] is wanted) == (first[place] is second[place])
+        if name != "written":
+            assert list(map(tp.Tensor.tolist, found)) == list(
+                map(tp.Tensor.tolist, tree_leaves(program(x)))
+            )
+    assert compiled.explain().calls
+
+
+def test_a_tensor_of_state_that_is_replaced(monkeypatch):
+    compiled = tp.compile(OF_STATE["global"])
+    for _ in range(3):
+        assert compiled(tp.ones(3))[1] is kept_tensor
+    monkeypatch.setitem(globals(), "kept_tensor", tp.zeros(3))
+    for _ in range(3):
+        assert compiled(tp.ones(3))[1] is kept_tensor

@@ -234,3 +234,23 @@ def test_gradients_are_recorded():
         found, x.grad = x.grad, None
         network(x).sum().backward()
         assert tp.allclose(found, x.grad, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("level", ["v3", "v4"])
+@pytest.mark.parametrize("channels", [1, 3, 8])
+@pytest.mark.parametrize("kernel", [3, 7, 8, 11, 16])
+def test_wide_kernels_of_images(level, channels, kernel, monkeypatch):
+    """Where oneDNN has no layout for the first convolution, that and the pooling after it are left out."""
+    monkeypatch.setattr(convolution_regions.cpu_features, "level", lambda: level)
+    network = nn.Sequential(
+        nn.Conv2d(channels, 16, kernel, 4, 2), nn.ReLU(), nn.MaxPool2d(3, 2), nn.Conv2d(16, 16, 3),
+        nn.ReLU(), nn.MaxPool2d(2, 1), nn.Conv2d(16, 8, 3, padding=1), nn.ReLU(),
+    )  # fmt: skip
+    compiled = tp.compile(network)
+    with tp.no_grad():
+        for _ in range(3):
+            x = tp.randn(2, channels, 67, 67)
+            tp.testing.assert_close(compiled(x), network(x), rtol=1e-4, atol=1e-5)
+    program = next(iter(compiled._compiled._entries.values()))[0].program
+    left_out = level == "v3" and channels < 8 and kernel > 7
+    assert (len(program.steps) > 1) == left_out  # all is one call, or not

@@ -5,6 +5,7 @@ import pytest
 pytest.importorskip("tensorplug_cpu_cython.onednn_network", reason="oneDNN is not there")
 import tensorplug as tp
 from tensorplug import nn
+from tensorplug_cpu_cython import linear_regions
 
 
 def fused(compiled):
@@ -43,3 +44,16 @@ def test_weights_that_are_arguments_are_left_to_the_kernel():
         for _ in range(3):
             assert tp.equal(compiled(x, weight), nn.functional.linear(x, weight))
     assert not fused(compiled)
+
+
+@pytest.mark.parametrize(("level", "rows", "served"), [("v3", 2, 1), ("v3", 8, 0), ("v4", 8, 1)])
+def test_large_weights_lie_as_they_do_without_avx512(level, rows, served, monkeypatch):
+    monkeypatch.setattr(linear_regions, "_LARGE", 400)
+    monkeypatch.setattr(linear_regions.cpu_features, "level", lambda: level)
+    layer = nn.Linear(20, 20)
+    compiled = tp.compile(layer.forward)
+    with tp.no_grad():
+        for _ in range(3):
+            x = tp.randn(rows, 20)
+            tp.testing.assert_close(compiled(x), layer(x), rtol=1e-5, atol=1e-5)
+    assert fused(compiled) == served

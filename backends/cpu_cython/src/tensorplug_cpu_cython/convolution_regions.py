@@ -23,12 +23,14 @@ from tensorplug.plugin import (
     step_groups,
 )
 
-from . import convolution, onednn_network as dnn, pooling_average, pooling_max
+from . import convolution, cpu_features, onednn_network as dnn, pooling_average, pooling_max
 from .pointwise_regions import is_loop
 
 #: Products below which a call of a primitive is not worth it.
 _LEAST = 1e6
 _STEPS, _ARRAYS = 4096, 24
+#: Up to which size kernels of images of a few channels have a layout without AVX-512.
+_WIDE = 7
 
 # By the op: oneDNN's function, and its two numbers.
 _FUNCTIONS: dict[str, tuple[int, float, float]] = {
@@ -55,10 +57,11 @@ class ConvolutionFuser(Fuser):
         """Return groups with at least one convolution."""
         numbers = [number for number in sorted(program.free) if _is_served(program, number)]
         for group in step_groups(program, numbers, lambda *_: True, _STEPS, _ARRAYS, False):
-            steps: list[Any] = [program.steps[number] for number in group.steps]
+            kept = _from_convolutions(program, group.steps)
+            steps: list[Any] = [program.steps[number] for number in kept]
             work = sum([_work(program, step) for step in steps if _is_convolution(step)])
             if work >= _LEAST and len(steps) > 1:
-                yield Region(tuple(sorted(group.steps)), work)
+                yield Region(tuple(kept), work)
 
     def compile(
         self,
@@ -247,6 +250,24 @@ def _is_depthwise(program: FusionProgram, step: FusionStep) -> bool:
     )
 
 
+def _from_convolutions(program: FusionProgram, steps: Iterable[int]) -> list[int]:
+    """Return the steps but those before the first convolution: outside of its layouts oneDNN pools slowly."""
+    kept: list[int] = []
+    made: set[int] = set()
+    for number in sorted(steps):
+        step = program.steps[number]
+        assert step is not None
+        if _is_convolution(step) or not made.isdisjoint(step.inputs):
+            kept.append(number)
+            made.update(step.outputs)
+    return kept
+
+
+def _has_layout(weight: Sequence[int]) -> bool:
+    """Return whether oneDNN has a layout for it: without AVX-512 not for few channels and wide kernels."""
+    return cpu_features.level() == "v4" or weight[1] >= 8 or max(weight[2:]) <= _WIDE
+
+
 def _is_served(program: FusionProgram, number: int) -> bool:
     """Return whether a step is a primitive of oneDNN, on float32 images."""
     step = program.steps[number]
@@ -261,6 +282,8 @@ def _is_served(program: FusionProgram, number: int) -> bool:
         return False
     if _is_convolution(step):
         _, weight, bias = step.arguments[:3]
+        if not _has_layout(facts[weight.place].shape):
+            return False
         return facts[weight.place].constant and (bias is None or facts[bias.place].constant)
     if step.kernel is pooling_max.max_pool:
         indices = step.outputs[1]

@@ -16,10 +16,12 @@ from tensorplug.plugin import (
     contiguous_strides,
 )
 
-from . import matmul, onednn_network as dnn
+from . import cpu_features, matmul, onednn_network as dnn
 
 #: Of one row a product with the weight as it lies is faster, of many rows, or long ones, it is as fast.
 _ROWS, _FEW, _LONG = range(2, 1025), 64, 1024
+#: From how many weights on 3 rows and more are as fast with them as they lie, where there is no AVX-512.
+_LARGE = 1 << 23
 
 
 class LinearFuser(Fuser):
@@ -83,5 +85,7 @@ def _is_served(program: FusionProgram, step: FusionStep) -> bool:
         return False
     given, strides = facts[source.place][:2]
     rows = prod(given[:-1])
+    if rows > 2 and prod(shape) >= _LARGE and cpu_features.level() != "v4":
+        return False
     in_rows = strides == contiguous_strides(given)
     return in_rows and rows in _ROWS and (rows <= _FEW or shape[1] <= _LONG)
