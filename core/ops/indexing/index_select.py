@@ -106,7 +106,7 @@ def _added(
             f"{name}(): Number of indices ({count}) should be equal to source.size(dim): "
             f"({own[dim]}), for dim: {dim}"
         )
-    if own != expected and (input._shape or len(own) != 1):
+    if len(source._shape) != len(input._shape) or own != (expected or (count,)):
         raise RuntimeError(
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified "
             f"dimension. Got self.shape = {list(input._shape)} source.shape = {list(source._shape)}"
