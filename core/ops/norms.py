@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..device.dtypes import FLOATING, DType, as_dtype, promote_types
 from ..dispatch.op_registry import composite, handle
 from ..dispatch.out_dtypes import exact_out
-from ..tensor.shapes import Shape, normalize_dims
+from ..tensor.shapes import Shape, normalize_dims, one_or_several
 from .reductions.reductions import Dims
 from .rules import cast, check_tensor
 
@@ -112,7 +112,7 @@ def norm(
         if p != "nuc":
             raise RuntimeError(f"norm(): p must be a number, 'fro' or 'nuc', got {p!r}")
         return _MATRIX_NORM.call(
-            input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype
+            input, "nuc", (-2, -1) if dim is None else one_or_several(dim), keepdim, dtype=dtype
         )
     if p == "fro" and not isinstance(dim, int) and dim is not None and len(dim) > 2:
         raise RuntimeError(f"norm(): 'fro' takes at most two dimensions, got dim={dim}")
