@@ -191,14 +191,15 @@ def normalize_dims(
         return tuple(range(ndim))
     if type(dim) is int and 0 <= dim < ndim:
         return (dim,)
+    given: Any = dim
     if getattr(dim, "ndim", None) == 0:
-        dim = index(dim)  # type: ignore[arg-type]  # a tensor of one int
-    if isinstance(dim, (tuple, list, range)) or getattr(dim, "ndim", None) == 1:
-        dims = [normalize_dim(d, ndim, name) for d in dim]
+        given = index(given)  # a tensor of one int
+    if isinstance(given, (tuple, list, range)) or getattr(given, "ndim", None) == 1:
+        dims = [normalize_dim(d, ndim, name) for d in given]
         if not dims and empty_is_all:
             return tuple(range(ndim))
     else:
-        dims = [normalize_dim(dim, ndim, name)]
+        dims = [normalize_dim(given, ndim, name)]
     if len(set(dims)) != len(dims):
         repeated = next(d for d in dims if dims.count(d) > 1)
         raise RuntimeError(f"{name}(): dim {repeated} appears multiple times in the list of dims")
