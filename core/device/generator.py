@@ -93,7 +93,11 @@ class Generator:
         ValueError
             If it does not fit into 64 bits.
         """
-        if not hasattr(seed, "__index__") or hasattr(seed, "requires_grad") or isinstance(seed, bool):
+        if (
+            not hasattr(seed, "__index__")
+            or hasattr(seed, "requires_grad")
+            or isinstance(seed, bool)
+        ):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         checked = _checked_seed(seed, "manual_seed")
         note_opaque("manual_seed()")
