@@ -121,7 +121,8 @@ class Module(ModuleHooks, ModuleTraversal, ModuleStateDict, ModuleConversion):
                 f"cannot assign '{_typename(param)}' object to parameter '{name}' "
                 "(tensorplug.nn.Parameter or None required)"
             )
-        for hook in global_hooks.parameter_registration.values():
+        hooks = () if param is None else global_hooks.parameter_registration.values()
+        for hook in hooks:
             replaced = hook(self, name, param)
             param = param if replaced is None else replaced
         self._parameters[name] = param

@@ -347,7 +347,7 @@ def _load_tree(
     incompatible = IncompatibleKeys(missing, unexpected)
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, incompatible) is not None:
-            raise RuntimeError(
+            raise AssertionError(
                 "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to "
                 "return new values; change the lists of the given incompatible_keys in place"
             )

@@ -51,7 +51,7 @@ def _checked_seed(value: Any, name: str) -> int:
     except AttributeError:
         whole = int(value)
     if not -(1 << 63) <= whole < 1 << 64:
-        raise RuntimeError(f"{name}(): Overflow: a seed has 64 bits, got {value}")
+        raise ValueError(f"{name}(): Overflow: a seed has 64 bits, got {value}")
     return whole % (1 << 64)
 
 
@@ -89,8 +89,16 @@ class Generator:
         Raises
         ------
         RuntimeError
-            If the seed does not fit into 64 bits.
+            If it is no int.
+        ValueError
+            If it does not fit into 64 bits.
         """
+        if (
+            not hasattr(seed, "__index__")
+            or hasattr(seed, "requires_grad")
+            or isinstance(seed, bool)
+        ):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         checked = _checked_seed(seed, "manual_seed")
         note_opaque("manual_seed()")
         with self._lock:
@@ -237,7 +245,7 @@ def manual_seed(seed: int) -> Generator:
 
     Raises
     ------
-    RuntimeError
+    ValueError
         If the seed does not fit into 64 bits.
 
     Examples

@@ -3,7 +3,7 @@ cimport cython
 from .op cimport Op
 from ..tensor.base cimport TensorBase
 
-cdef frozenset _PLAIN, _SIGNED, _NO_FLAGS, _NO_FLOATS
+cdef frozenset _PLAIN, _SIGNED, _NO_FLOATS, _NO_SEQUENCES
 
 cpdef bint is_scalar(object value)
 
@@ -15,6 +15,8 @@ cpdef find_foreign(tuple args, dict kwargs)
 cpdef tuple plain_arguments(Op op, tuple args, dict kwargs)
 
 cdef tuple _replaced(tuple args, dict kwargs, Py_ssize_t position, str name, object value)
+
+cdef bint _is_given(tuple args, dict kwargs, Py_ssize_t position, str name)
 
 cpdef bint reads_tensor(tuple given, dict named, tuple args, dict kwargs)
 

@@ -106,11 +106,17 @@ def plain_arguments(
             break
     for position, name in op.integers:
         value = args[position] if position < len(args) else kwargs.get(name)
-        if type(value) is not int and value is not None:
+        if value is None:
+            if name in op.needed and _is_given(args, kwargs, position, name):
+                raise _wrong(op, name, "int", value)
+        elif type(value) is not int:
             args, kwargs = _replaced(args, kwargs, position, name, _index(op, name, value))
     for position, name in op.numbers:
         value = args[position] if position < len(args) else kwargs.get(name)
-        if isinstance(value, TensorBase):
+        if value is None:
+            if name in op.needed and _is_given(args, kwargs, position, name):
+                raise _wrong(op, name, "Number", value)
+        elif isinstance(value, TensorBase):
             tensor = value
             if tensor._state:
                 check_number(tensor, op.name, name)
@@ -125,14 +131,37 @@ def plain_arguments(
             raise _wrong(op, name, "float", value)
     for position, name in op.flags:
         value = args[position] if position < len(args) else kwargs.get(name)
-        if type(value) in _NO_FLAGS or isinstance(value, TensorBase):
+        if value is None:
+            if name in op.needed and _is_given(args, kwargs, position, name):
+                raise _wrong(op, name, "bool", value)
+        elif type(value) is not bool:
             raise _wrong(op, name, "bool", value)
+    for position, name in op.sequences:
+        value = args[position] if position < len(args) else kwargs.get(name)
+        if type(value) in _NO_SEQUENCES:
+            raise _wrong(op, name, "tuple of ints", value)
+    for position, name in op.layouts:
+        value = args[position] if position < len(args) else kwargs.get(name)
+        if value is not None and not isinstance(value, layout):
+            raise _wrong(op, name, "layout", value)
+    for position, name in op.strings:
+        value = args[position] if position < len(args) else kwargs.get(name)
+        if value is None:
+            if name in op.needed and _is_given(args, kwargs, position, name):
+                raise _wrong(op, name, "str", value)
+        elif not isinstance(value, str):
+            raise _wrong(op, name, "str", value)
     return args, kwargs
 
 
+def _is_given(args: tuple[Any, ...], kwargs: dict[str, Any], position: int, name: str) -> bool:
+    """Return whether a call has an argument for a parameter, be it None."""
+    return position < len(args) or name in kwargs
+
+
 _SIGNED = frozenset({int32, int64})  # that hold the factor, with either sign
-_NO_FLOATS = frozenset({complex, str, tuple, list})
-_NO_FLAGS = frozenset({int, float, complex, str, tuple, list})
+_NO_SEQUENCES = frozenset({int, float, bool, complex, str, bytes, dict})
+_NO_FLOATS = frozenset({complex, str, tuple, list, bytes, dict})
 
 
 def _wrong(op: Op, name: str, kind: str, value: Any) -> TypeError:

@@ -286,6 +286,7 @@ _TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "float": (_is_real, "float"),
     "complex": (_is_number, "Number"),
     "Number": (_is_number, "Number"),
+    "Real": (_is_real, "Number"),
     "str": (lambda value: isinstance(value, str), "str"),
     "Shape": (_INTS, "tuple of ints"),
     "Sequence[int]": (_INTS, "tuple of ints"),

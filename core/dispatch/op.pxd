@@ -12,7 +12,8 @@ cdef class Op:
     cdef public object named, plans, promotions, reflected, scaled, inplace_of, _signature
     cdef public bint cacheable, checked, scales, declared, elementwise, fills, keeps_format, keeps_order, mixed, pointwise, pure, random, view, overridden
     cdef public bint layout, reads_layout, returns_argument
-    cdef public tuple flags, floats, integers, numbers, parameters, names, outputs, updates, writes, aliases, masks
+    cdef public frozenset needed
+    cdef public tuple flags, floats, integers, layouts, numbers, sequences, strings, parameters, names, outputs, updates, writes, aliases, masks
     cdef public int arity, leading, optional, scaled_sign
 
     cpdef tuple bind(self, tuple args, dict kwargs)

@@ -211,6 +211,7 @@ class Op:
         "keeps_order",
         "kind",
         "layout",
+        "layouts",
         "leading",
         "masks",
         "method",
@@ -218,6 +219,7 @@ class Op:
         "name",
         "named",
         "names",
+        "needed",
         "numbers",
         "optional",
         "outputs",
@@ -235,6 +237,8 @@ class Op:
         "scaled",
         "scaled_sign",
         "scales",
+        "sequences",
+        "strings",
         "updates",
         "view",
         "writes",
@@ -279,11 +283,17 @@ class Op:
         self.delegates = ""
         self.inplace_of: Op | None = None
         self.inplace: str | None = None
-        # The positions and names of the parameters that are ints, of those that are floats, and of flags.
+        # The positions and names of the parameters that are ints, of floats, flags, strings.
         self.integers: tuple[tuple[int, str], ...] = ()
         self.floats: tuple[tuple[int, str], ...] = ()
         self.numbers: tuple[tuple[int, str], ...] = ()  # floats too
         self.flags: tuple[tuple[int, str], ...] = ()
+        self.layouts: tuple[tuple[int, str], ...] = ()
+        self.sequences: tuple[tuple[int, str], ...] = ()
+        self.strings: tuple[tuple[int, str], ...] = ()
+        self.needed: frozenset[str] = (
+            frozenset()
+        )  # those among all these that None does not stand for
         # The indices of the arguments that a call writes into; such an op returns nothing.
         self.writes: tuple[int, ...] = ()
         self.updates: tuple[int, ...] = ()

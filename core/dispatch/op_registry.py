@@ -412,6 +412,9 @@ _INTEGERS = ("int", "int | None", int)
 _FLOATS = ("float", "float | None", float)
 _NUMBERS = (*_FLOATS, "Real", "Real | None", "Number", "Number | None")
 _FLAGS = ("bool", "bool | None", bool)
+_STRINGS = ("str", "str | None", str)
+_SEQUENCES = ("Sequence[int]", "Sequence[int] | None")
+_NEEDED = ("int", "float", "Real", "Number", "bool", "str", int, float, bool, str)
 
 
 def _declare(
@@ -448,6 +451,12 @@ def _declare(
     op.floats = tuple([place for place in places if kinds.get(place[1]) in _FLOATS])
     op.numbers = tuple([place for place in places if kinds.get(place[1]) in _NUMBERS])
     op.flags = tuple([place for place in places if kinds.get(place[1]) in _FLAGS])
+    op.sequences = tuple([place for place in places if kinds.get(place[1]) in _SEQUENCES])
+    op.strings = tuple([place for place in places if kinds.get(place[1]) in _STRINGS])
+    op.layouts = tuple(
+        [place for place in places if place[1] == "layout" and kinds["layout"] == "Any"]
+    )
+    op.needed = frozenset([name for name in names if kinds.get(name) in _NEEDED])
     if plain:
         given = shown.__defaults__ or ()
         op.defaults = (inspect.Parameter.empty,) * (len(names) - len(given)) + given

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..device.dtypes import FLOATING, DType, as_dtype
+from ..device.dtypes import FLOATING, DType, as_dtype, promote_types
 from ..dispatch.op_registry import composite, handle
 from ..dispatch.out_dtypes import exact_out
-from ..tensor.shapes import Shape, normalize_dims
+from ..tensor.shapes import Shape, normalize_dims, one_or_several
 from .reductions.reductions import Dims
 from .rules import cast, check_tensor
 
@@ -19,6 +19,26 @@ __all__ = ["norm"]
 
 _MATRIX_NORM = handle("linalg_matrix_norm")
 _VECTOR_NORM = handle("linalg_vector_norm")
+
+
+def in_dtype(name: str, input: Tensor, dtype: DType) -> Tensor:
+    """Return what a norm is taken of in a dtype that holds it.
+
+    Raises
+    ------
+    RuntimeError
+        If the dtype is narrower, complex for real numbers, or real for complex ones.
+    """
+    wanted = as_dtype(dtype)
+    if wanted.is_complex != input.dtype.is_complex or wanted.category < FLOATING:
+        kind = "complex for complex" if input.dtype.is_complex else "real for real"
+        raise RuntimeError(f"{name}: dtype should be {kind} inputs, but got {wanted.name}")
+    if promote_types(input.dtype, wanted) is not wanted:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({input.dtype.name}) should be convertible without narrowing "
+            f"to the specified dtype ({wanted.name})"
+        )
+    return cast(input, wanted)
 
 
 def canonical_norm(
@@ -35,13 +55,7 @@ def canonical_norm(
             "convert it with .to(tp.float32)"
         )
     if dtype is not None:
-        dtype = as_dtype(dtype)
-        if dtype.category < FLOATING or (input.is_complex() and not dtype.is_complex):
-            raise RuntimeError(
-                f"{name}(): dtype must be a floating-point or complex dtype that holds "
-                f"{input.dtype}, got {dtype}"
-            )
-        input = cast(input, dtype)
+        input = in_dtype(name, input, dtype)
     dims = normalize_dims(dim, len(input._shape), name)
     order = float(ord)
     if (order < 0 or order == math.inf) and 0 in [input._shape[d] for d in dims]:
@@ -98,7 +112,7 @@ def norm(
         if p != "nuc":
             raise RuntimeError(f"norm(): p must be a number, 'fro' or 'nuc', got {p!r}")
         return _MATRIX_NORM.call(
-            input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype
+            input, "nuc", (-2, -1) if dim is None else one_or_several(dim), keepdim, dtype=dtype
         )
     if p == "fro" and not isinstance(dim, int) and dim is not None and len(dim) > 2:
         raise RuntimeError(f"norm(): 'fro' takes at most two dimensions, got dim={dim}")

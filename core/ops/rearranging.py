@@ -12,9 +12,9 @@ from ..dispatch import op_registry
 from ..dispatch.op_registry import Delegated, Spec, composite, primitive
 from ..tensor.base import TensorBase
 from ..tensor.shapes import (
-    as_shape,
     check_sizes,
     existing_dim,
+    given_sizes,
     normalize_dim,
     normalize_dims,
     one_or_several,
@@ -58,9 +58,7 @@ def flip(input: Tensor, *axes: Any, dims: Sequence[int] | None = None) -> Spec:
     tensor([3, 2, 1])
     """
     check_tensor(input, "flip")
-    if not axes and dims is None:
-        raise TypeError('flip() missing 1 required positional arguments: "dims"')
-    given = as_shape(axes if dims is None else (dims,), "flip")
+    given = given_sizes(axes, dims, "flip", "dims")
     found = normalize_dims(given, len(input._shape), "flip", empty_is_all=False)
     return Spec((input, found), input._shape, input.dtype)
 
@@ -210,9 +208,7 @@ def repeat(input: Tensor, *sizes: Any, repeats: Sequence[int] | None = None) -> 
             [1, 2, 1, 2]])
     """
     check_tensor(input, "repeat")
-    if not sizes and repeats is None:
-        raise TypeError('repeat() missing 1 required positional arguments: "repeats"')
-    times = as_shape(sizes if repeats is None else (repeats,), "repeat")
+    times = given_sizes(sizes, repeats, "repeat", "repeats")
     shape = input._shape
     lead = len(times) - len(shape)
     if lead < 0:
@@ -243,7 +239,7 @@ def tile(input: Tensor, *sizes: Any, dims: Sequence[int] | None = None) -> Tenso
     tensor([[1, 2, 1, 2]])
     """
     check_tensor(input, "tile")
-    times = as_shape(sizes if dims is None else (dims,), "tile")
+    times = given_sizes(sizes, dims, "tile", "dims")
     return repeat(input, (1,) * (len(input._shape) - len(times)) + times)
 
 

@@ -27,7 +27,7 @@ def mapped(target: Any, name: str, function: Callable[..., Any], *others: Any) -
     RuntimeError
         If a tensor requires grad.
     TypeError
-        If a tensor is on another device, or the function returns what is no number.
+        If a tensor is on another device or of another dtype, or the function returns what is no number.
     """
     for value in (target, *others):
         if value.requires_grad:
@@ -36,6 +36,8 @@ def mapped(target: Any, name: str, function: Callable[..., Any], *others: Any) -
             )
         if value.device.type != "cpu":
             raise TypeError(f"{name} is only implemented on CPU tensors, got one on {value.device}")
+        if value.dtype is not target.dtype:
+            raise TypeError(f"{name}: expected tensors of {target.dtype}, got one of {value.dtype}")
     operands = [target.detach(), *[value.expand(target._shape) for value in others]]
     rows = [value.flatten().tolist() for value in operands]
     values = [function(*numbers) for numbers in zip(*rows, strict=True)]

@@ -80,6 +80,8 @@ def one_or_several(value: Any) -> tuple[Any, ...]:
     """Return a sequence as a tuple; also one int, NumPy's or a tensor without dimensions too."""
     if isinstance(value, int) or getattr(value, "shape", None) == ():
         return (value,)
+    if isinstance(value, (str, bytes, dict, set)):
+        raise TypeError(f"an int or a tuple of ints is expected, not {type(value).__name__}")
     return tuple(value)
 
 
@@ -107,6 +109,27 @@ def as_shape(sizes: tuple[Any, ...], name: str) -> Shape:
                 f"{name}(): sizes must be ints, got {size!r} of type {type(size).__name__}"
             )
     return tuple([size.__index__() for size in sizes])
+
+
+def given_sizes(sizes: tuple[Any, ...], named: Any, name: str, argument: str) -> Shape:
+    """Return the sizes given as ``f(2, 3)``, ``f((2, 3))`` or ``f(argument=(2, 3))`` as one tuple.
+
+    Raises
+    ------
+    TypeError
+        If there are none, as ``f(())`` has, or two of them.
+    """
+    if named is None:
+        if not sizes:
+            raise TypeError(f'{name}() missing 1 required positional arguments: "{argument}"')
+        return as_shape(sizes, name)
+    if sizes:
+        raise TypeError(f"{name}() got multiple values for argument '{argument}'")
+    if not isinstance(named, (tuple, list)):
+        raise TypeError(
+            f"{name}(): argument '{argument}' must be tuple of ints, not {type(named).__name__}"
+        )
+    return as_shape((named,), name)
 
 
 def check_sizes(shape: Shape, name: str) -> Shape:
@@ -168,14 +191,15 @@ def normalize_dims(
         return tuple(range(ndim))
     if type(dim) is int and 0 <= dim < ndim:
         return (dim,)
+    given: Any = dim
     if getattr(dim, "ndim", None) == 0:
-        dim = index(dim)  # type: ignore[arg-type]  # a tensor of one int
-    if isinstance(dim, Iterable):
-        dims = [normalize_dim(d, ndim, name) for d in dim]
+        given = index(given)  # a tensor of one int
+    if isinstance(given, (tuple, list, range)) or getattr(given, "ndim", None) == 1:
+        dims = [normalize_dim(d, ndim, name) for d in given]
         if not dims and empty_is_all:
             return tuple(range(ndim))
     else:
-        dims = [normalize_dim(dim, ndim, name)]
+        dims = [normalize_dim(given, ndim, name)]
     if len(set(dims)) != len(dims):
         repeated = next(d for d in dims if dims.count(d) > 1)
         raise RuntimeError(f"{name}(): dim {repeated} appears multiple times in the list of dims")

@@ -247,7 +247,7 @@ def avg_pool(
     columns = im2col(pad_zeros(inner, padding, after), kernel, ones, none, stride)
     shape = input._shape[:2]
     total = columns.reshape(*shape, math.prod(kernel), math.prod(where))
-    total = total.sum(2).reshape(*shape, *where)
+    total = total.sum(2).reshape((*shape, *where))
     means = _divided(total, size, kernel, stride, padding, count_include_pad, divisor)
     return formatted(means, input)
 
@@ -388,7 +388,7 @@ def _shares(like: Any, dim: int, size: int, wanted: int) -> tuple[Any, Any, Any]
     shape = (wanted, len(most))
     return (
         tensor(indices, dtype=int64, device=like.device).reshape(shape),
-        tensor(counts, dtype=bool_, device=like.device).reshape(*shape, *tail),
+        tensor(counts, dtype=bool_, device=like.device).reshape((*shape, *tail)),
         _tensor(widths, like).reshape(-1, *tail),
     )
 

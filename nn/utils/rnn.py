@@ -322,9 +322,9 @@ def pad_sequence(
     Raises
     ------
     RuntimeError
-        If `sequences` is not iterable.
-    ValueError
-        If there is no sequence, or the side is unknown.
+        If there is no sequence, it has no length, or the side is unknown.
+    TypeError
+        If one is no tensor.
 
     Examples
     --------
@@ -342,17 +342,26 @@ def pad_sequence(
     if not members:
         raise RuntimeError("pad_sequence: received an empty list of sequences")
     if padding_side not in ("left", "right"):
-        raise ValueError(
-            f"pad_sequence: padding_side should be 'left' or 'right', got {padding_side!r}"
+        raise RuntimeError(
+            f"pad_sequence: Expected padding_side to be one of left or right, but got {padding_side!r}"
         )
+    for i, member in enumerate(members):
+        if not isinstance(member, Tensor):
+            raise TypeError(
+                f"pad_sequence: expected Tensor as element {i}, but got {type(member).__name__}"
+            )
+        if not member.ndim:
+            raise RuntimeError(f"pad_sequence: element {i} has no dimension to pad")
     longest = max(member.size(0) for member in members)
-    first = members[0]
-    padded = first.new_full((len(members), longest, *first.shape[1:]), padding_value)
+    first, count = members[0], len(members)
+    lead = (count, longest) if batch_first else (longest, count)
+    padded = first.new_full((*lead, *first.shape[1:]), padding_value)
+    rows = padded if batch_first else padded.transpose(0, 1)
     for i, member in enumerate(members):
         length = member.size(0)
         start = 0 if padding_side == "right" else longest - length
-        padded[i, start : start + length] = member
-    return padded if batch_first else padded.transpose(0, 1)
+        rows[i, start : start + length] = member
+    return padded
 
 
 def unpad_sequence(

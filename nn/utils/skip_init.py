@@ -27,7 +27,7 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     >>> skip_init(tp.nn.Linear, 2, 3).weight.shape
     Size([3, 2])
     """
-    if not (inspect.isclass(module_cls) and issubclass(module_cls, Module)):
+    if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")

@@ -77,3 +77,75 @@ for name, expected in COMPARED.items():
         expected,
         "of a number first (`eq(2, x)`)",
     )
+for name, call in {
+    **{
+        f"{n} without sizes": lambda t, n=n: getattr(t.ones(()), n)()
+        for n in ("expand", "view", "tile", "permute", "reshape")
+    },
+    "dims twice": lambda t: t.ones(2).flip([0], dims=[0]),
+    "sum(dim={})": lambda t: t.ones(2).sum({}),
+    "tensor_split(True)": lambda t: t.tensor_split(t.ones(2), True),
+    "roll(b'a')": lambda t: t.roll(t.ones(2), b"a"),
+    "eigh(UPLO=1)": lambda t: t.linalg.eigh(t.eye(2), UPLO=1),
+    "svd(driver=1)": lambda t: t.linalg.svd(t.eye(2), driver=1),
+    "fft(norm=1)": lambda t: t.fft.fft(t.ones(2), norm=1),
+    "div(rounding_mode=1)": lambda t: t.div(t.ones(2), 2, rounding_mode=1),
+    "dropout(training=None)": lambda t: F(t).dropout(t.ones(2), training=None),
+    "group_norm(eps=None)": lambda t: F(t).group_norm(t.ones(1, 2), 1, eps=None),
+    "zeros(layout=1)": lambda t: t.zeros(2, layout=1),
+    "arange(5, start=2)": lambda t: t.arange(5, start=2),
+    "arange(1, 3, 1, step=1)": lambda t: t.arange(1, 3, 1, step=1),
+    "range(3)": lambda t: t.range(3),
+    "pad(1)": lambda t: F(t).pad(t.ones(2), 1),
+    "scatter of src and value": lambda t: t.scatter(
+        t.ones(2), 0, t.tensor([0]), t.ones(1), value=1
+    ),
+    "normal(tensor, dtype=)": lambda t: t.normal(t.ones(2), 1.0, dtype=t.float64),
+    "matrix_rank(atol={})": lambda t: t.linalg.matrix_rank(t.eye(2), atol={}),
+    "einsum of a number": lambda t: t.einsum("i,", t.ones(2), 1),
+    "map_ of ints": lambda t: t.ones(2).map_(t.tensor([1, 2]), max),
+    "ones(2, size=3)": lambda t: t.ones(2, size=(3,)),
+    "leaky_relu(tensor)": lambda t: F(t).leaky_relu(t.ones(3), "a"),
+}.items():
+    refuses(name, call, TypeError)
+for name, call in {
+    "index_add of a number to a row": lambda t: t.index_add(t.ones(2), 0, t.tensor(0), t.ones(())),
+    "tensorinv of a number": lambda t: t.linalg.tensorinv(t.tensor(2.0), ind=1),
+    "Generator.manual_seed(1.5)": lambda t: t.Generator().manual_seed(1.5),
+    "Generator.manual_seed(True)": lambda t: t.Generator().manual_seed(True),
+    "histogram(range=(2.0,))": lambda t: t.histogram(t.ones(2), 3, range=(2.0,)),
+    "multi_margin_loss(weight=) of one": lambda t: F(t).multi_margin_loss(
+        t.ones(2, 3), t.tensor([0, 1]), weight=t.ones(1)
+    ),
+    "ldl_solve(floats)": lambda t: t.linalg.ldl_solve(t.eye(2), t.ones(2), t.ones(2, 1)),
+    "slice_scatter(step=-1)": lambda t: t.slice_scatter(t.ones(2), t.ones(2), step=-1),
+    "isin(True)": lambda t: t.isin(t.ones(2), True),
+}.items():
+    refuses(name, call)
+for seed in (1 << 64, -(1 << 63) - 1):
+    refuses(f"manual_seed({seed})", lambda t, s=seed: t.manual_seed(s), ValueError)
+refuses(
+    "instance_norm of one running statistic",
+    lambda t: F(t).instance_norm(t.ones(1, 2, 3), t.ones(2), None),
+    ValueError,
+)
+NORMS = {
+    "vector_norm": lambda t, x, dtype: t.linalg.vector_norm(x, dtype=dtype),
+    "linalg.norm": lambda t, x, dtype: t.linalg.norm(x, dtype=dtype),
+    "linalg.norm(ord=2)": lambda t, x, dtype: t.linalg.norm(x, 2, dtype=dtype),
+    "matrix_norm": lambda t, x, dtype: t.linalg.matrix_norm(x, dtype=dtype),
+    "matrix_norm(1)": lambda t, x, dtype: t.linalg.matrix_norm(x, 1, dtype=dtype),
+    "norm": lambda t, x, dtype: t.norm(x, dtype=dtype),
+}
+NARROWER = ("float64 float32", "float32 float16", "float16 bfloat16", "float32 complex64",
+    "complex128 complex64", "float32 int64")  # fmt: skip
+for name, call in NORMS.items():
+    for wide, narrow in map(str.split, NARROWER):
+        if (name, narrow) == ("norm", "int64"):
+            continue
+        refuses(
+            f"{name}, {wide} {narrow}",
+            lambda t, f=call, x=wide, to=narrow: f(
+                t, t.ones(2, 2, dtype=getattr(t, x)), getattr(t, to)
+            ),
+        )

@@ -124,7 +124,7 @@ def test_padding_passes_gradients():
     [
         (3, {}, RuntimeError, "Expected iterable for input sequences"),
         ([], {}, RuntimeError, "empty list of sequences"),
-        ([[1.0]], {"padding_side": "top"}, ValueError, "padding_side should be"),
+        ([[1.0]], {"padding_side": "top"}, RuntimeError, "padding_side to be one of"),
     ],
 )
 def test_padding_refuses(sequences, options, error, text):

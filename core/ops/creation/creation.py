@@ -73,6 +73,8 @@ def options(dtype: Any, device: Any, default: DType | None = None) -> tuple[DTyp
 def sizes_of(sizes: tuple[Any, ...], size: Any, name: str) -> Shape:
     """Return the sizes given one by one, or as one sequence by position or keyword."""
     if size is not None:
+        if sizes:
+            raise TypeError(f"{name}() got multiple values for argument 'size'")
         sizes = (size,)
     elif not sizes:
         raise TypeError(f'{name}() missing 1 required positional argument: "size"')

@@ -65,9 +65,12 @@ def _bounds(bounds: tuple[Any, ...], start: Any, end: Any, step: Any, name: str)
     if len(bounds) > 3:
         raise TypeError(f"{name}() takes at most 3 numbers, got {len(bounds)}")
     if len(bounds) == 1 and end is None:
-        bounds = (start if start is not None else 0, bounds[0])
+        bounds = (0, bounds[0])
     named = [start, end, step]
     for position, value in enumerate(bounds):
+        if named[position] is not None:
+            argument = ("start", "end", "step")[position]
+            raise TypeError(f"{name}() got multiple values for argument '{argument}'")
         named[position] = value
     start, end, step = named
     if end is None:
@@ -206,7 +209,7 @@ def range(
         UserWarning,
     )
     if len(bounds) == 1 and end is None:
-        bounds = (0, *bounds)
+        raise TypeError('range() missing 1 required positional arguments: "end"')
     first, last, by = _bounds(bounds, start, end, step, "range")
     chosen, where = options(dtype, device)
     if chosen.category in (BOOL, COMPLEX):

@@ -19,8 +19,8 @@ __all__: list[str] = []
 @composite(name="fft_fft2", method=False)
 def fft_fft2(
     input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = (-2, -1),
+    s: int | Sequence[int] | None = None,
+    dim: int | Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Tensor:
     """Return the discrete Fourier transform over two dimensions.
@@ -77,8 +77,8 @@ def fft_rfft2(*args: Any) -> Tensor:
 @composite(name="fft_irfft2", method=False)
 def fft_irfft2(
     input: Tensor,
-    s: Sequence[int] | None = None,
-    dim: Sequence[int] = (-2, -1),
+    s: int | Sequence[int] | None = None,
+    dim: int | Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Tensor:
     """Return the real tensor whose half transform this is, over two dimensions.
@@ -135,7 +135,7 @@ def fft_ihfft2(*args: Any) -> Tensor:
 @composite(name="fft_fftn", method=False)
 def fft_fftn(
     input: Tensor,
-    s: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
     dim: Dims = None,
     norm: str | None = None,
 ) -> Tensor:
@@ -193,7 +193,7 @@ def fft_rfftn(*args: Any) -> Tensor:
 @composite(name="fft_irfftn", method=False)
 def fft_irfftn(
     input: Tensor,
-    s: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
     dim: Dims = None,
     norm: str | None = None,
 ) -> Tensor:

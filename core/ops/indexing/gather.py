@@ -177,7 +177,9 @@ def scatter(
             [5., 0.]])
     """
     dim, index = _positions(input, dim, index, "scatter")
-    if src is None:
+    if value is not None:
+        if src is not None:
+            raise TypeError("scatter(): takes src or value, not both")
         src = value
     if isinstance(src, _NUMBERS):
         source: Any = number_tensor(src, input)

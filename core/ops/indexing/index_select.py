@@ -106,7 +106,10 @@ def _added(
             f"{name}(): Number of indices ({count}) should be equal to source.size(dim): "
             f"({own[dim]}), for dim: {dim}"
         )
-    if own != expected and (input._shape or len(own) != 1):
+    # A number takes a row of one as well, which is what the rule makes of a number.
+    if (own != expected and (input._shape or len(own) != 1)) or len(source._shape) < len(
+        input._shape
+    ):
         raise RuntimeError(
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified "
             f"dimension. Got self.shape = {list(input._shape)} source.shape = {list(source._shape)}"

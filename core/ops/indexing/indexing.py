@@ -421,7 +421,8 @@ def index_vector(index: Any, name: str) -> Any:
     check_tensor(index, name, "index")
     dtype = index._key.dtype
     if len(index._shape) > 1:
-        raise IndexError(
+        kind = RuntimeError if name == "index_fill" else IndexError  # as in torch
+        raise kind(
             f"{name}(): Index is supposed to be a vector, got a tensor of shape {list(index._shape)}"
         )
     if dtype is not int64 and dtype is not int32:

@@ -181,7 +181,7 @@ def segment_reduce(
     found = _SEARCHSORTED.call(starts[..., 1:].contiguous(), place, right=True)
     # Elements in front of the first segment and behind the last go to one more, which is dropped.
     found = _WHERE.call(place < starts[..., :1], segments, found)
-    found = found.reshape(*found._shape, *[1] * len(rest)).expand(data._shape)
+    found = found.reshape((*found._shape, *[1] * len(rest))).expand(data._shape)
     # An initial value of extremes takes no part in the scattering: ties with it get no gradient.
     summed = way in ("sum", "prod")
     first = empty if initial is None or not summed else initial

@@ -242,6 +242,8 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """
     name = "linalg.multi_dot"
     matrices: list[Any] = list(tensors)
+    for matrix in matrices:
+        check_tensor(matrix, name, "tensors")
     if len(matrices) < 2:
         raise RuntimeError(f"{name}(): expected at least 2 tensors but got {len(matrices)}")
     for number, matrix in enumerate(matrices):

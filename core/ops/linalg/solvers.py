@@ -222,6 +222,10 @@ def linalg_tensorinv(A: Tensor, ind: int = 2) -> Tensor:
         raise RuntimeError(
             f"linalg.tensorinv: Expected a strictly positive integer for ind, got {ind}"
         )
+    if ind > len(A._shape):
+        raise RuntimeError(
+            f"linalg.tensorinv: Expected ind to be at most the {len(A._shape)} dimensions of A, got {ind}"
+        )
     first, last = A._shape[:ind], A._shape[ind:]
     rows, columns = math.prod(first), math.prod(last)
     if rows != columns:
@@ -257,7 +261,7 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     if dims is not None:
         last = [d % len(A._shape) for d in one_or_several(dims)]
         normalize_dims(last, len(A._shape), "linalg.tensorsolve")
-        A = A.permute(*[d for d in range(len(A._shape)) if d not in last], *last)
+        A = A.permute((*[d for d in range(len(A._shape)) if d not in last], *last))
     shape = A._shape[len(B._shape) :]
     size = math.prod(shape)
     if size != B.numel():

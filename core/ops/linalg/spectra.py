@@ -205,6 +205,8 @@ def tolerance(name: str, A: Any, values: Any, atol: Any, rtol: Any) -> Any:
     for value, label in ((atol, "atol"), (rtol, "rtol")):
         if isinstance(value, TensorBase) and value._key.dtype.is_complex:
             raise RuntimeError(f"{name}: {label} tensor of complex type is not supported")
+        if not (value is None or isinstance(value, (int, float, TensorBase))):
+            raise TypeError(f"{name}: {label} must be float or Tensor, not {type(value).__name__}")
     if rtol is None:
         rtol = finfo(A.dtype).eps * max(A._shape[-2:])
         if isinstance(atol, TensorBase):

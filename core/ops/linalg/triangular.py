@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...device.dtypes import int32
+from ...device.dtypes import INTEGER, int32
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive
 from ...dispatch.out_dtypes import exact_out, names_results
 from ...tensor.predicates import all_samples
@@ -276,6 +276,10 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     check_same_dtype(name, LD, B, "LD", "B")
     check_factor_inputs(name, LD, B, True)
     LD, B = broadcast_batches(LD, B)
+    if pivots.dtype.category != INTEGER:
+        raise RuntimeError(
+            f"linalg.ldl_solve: Expected pivots to be integers. Got {pivots.dtype.name}"
+        )
     if pivots._shape != LD._shape[:-1]:
         pivots = pivots.expand(LD._shape[:-1])
     return Spec((LD, pivots, B, hermitian), B._shape, B.dtype)

@@ -65,8 +65,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     rows = [a._shape[d] for d in kept_a]
     columns = [b._shape[d] for d in kept_b]
     inner = math.prod([a._shape[d] for d in dims_a])
-    left = a.permute(*kept_a, *dims_a).reshape(math.prod(rows), inner)
-    right = b.permute(*dims_b, *kept_b).reshape(inner, math.prod(columns))
+    left = a.permute((*kept_a, *dims_a)).reshape(math.prod(rows), inner)
+    right = b.permute((*dims_b, *kept_b)).reshape(inner, math.prod(columns))
     return matmul(left, right).reshape(rows + columns)
 
 

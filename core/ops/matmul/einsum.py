@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ...dispatch.op_registry import composite
+from ...tensor.base import TensorBase
 from ..arithmetic.pointwise import mul
 from ..reductions.reductions import sum as sum_
 from ..rules import check_tensor
@@ -96,6 +97,10 @@ def _parse(args: tuple[Any, ...]) -> tuple[list[list[Any]], list[Any] | None, li
         raise ValueError(
             f"einsum(): must specify at least one operand beside the equation {equation!r}"
         )
+    for number, operand in enumerate(operands):
+        if not isinstance(operand, TensorBase):
+            kind = type(operand).__name__
+            raise TypeError(f"einsum(): expected Tensor as operand {number}, but got {kind}")
     left, arrow, right = equation.partition("->")
     terms: list[list[Any]] = []
     start = 0
@@ -320,11 +325,11 @@ def _contract(
         lead = [shape_a[label] for label in batch]
         if only_a and only_b:
             kept_a = [shape_a[label] for label in only_a]
-            a = a.reshape(*lead, *kept_a, *[1] * len(only_b))
+            a = a.reshape((*lead, *kept_a, *[1] * len(only_b)))
         if only_a:
-            b = b.reshape(*lead, *[1] * len(only_a), *[shape_b[label] for label in only_b])
+            b = b.reshape((*lead, *[1] * len(only_a), *[shape_b[label] for label in only_b]))
         elif only_b:
-            a = a.reshape(*lead, *[1] * len(only_b))
+            a = a.reshape((*lead, *[1] * len(only_b)))
         return mul(a, b), labels
     b = _ordered(b, own_b, batch + summed + only_b)
     lead = [shape_a[label] for label in batch]
@@ -336,7 +341,7 @@ def _contract(
         a = a.reshape(*lead, math.prod(rows), math.prod(inner))
         b = b.reshape(*lead, math.prod(inner), math.prod(columns))
     product = matmul(a, b)
-    return (product.reshape(*lead, *rows, *columns) if merged else product), labels
+    return (product.reshape((*lead, *rows, *columns)) if merged else product), labels
 
 
 def _drop_broadcast(pair: tuple[Any, Labels], other: tuple[Any, Labels]) -> tuple[Any, Labels]:
@@ -356,4 +361,4 @@ def _drop_broadcast(pair: tuple[Any, Labels], other: tuple[Any, Labels]) -> tupl
 def _ordered(tensor: Any, labels: Labels, order: Labels) -> Any:
     if labels == order:
         return tensor
-    return tensor.permute(*[labels.index(label) for label in order])
+    return tensor.permute([labels.index(label) for label in order])

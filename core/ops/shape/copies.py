@@ -53,6 +53,8 @@ def _written(name: str, result: Any, out: Any, exact: bool = True, *, silent: bo
         copies = tuple([copied(part) for part in parts])
         return copies if several else copies[0]
     targets = tuple(out) if several else (out,)
+    for target in targets:
+        check_tensor(target, name, "out")
     if len(targets) != len(parts):
         raise RuntimeError(f"{name}(): expected {len(parts)} tensors as out=, got {len(targets)}")
     for part, target in zip(parts, targets, strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...dispatch.op_registry import Spec, composite, in_place, primitive
-from ...tensor.shapes import as_shape, normalize_dim, one_or_several
+from ...tensor.shapes import given_sizes, normalize_dim, one_or_several
 from ..rules import check_tensor
 from .shape import permuted, relaid
 
@@ -50,7 +50,7 @@ def permute(input: Tensor, *order: Any, dims: Sequence[int] | None = None) -> Sp
     """
     check_tensor(input, "permute")
     ndim = len(input._shape)
-    given = as_shape(order if dims is None else (dims,), "permute")
+    given = given_sizes(order, dims, "permute", "dims")
     if len(given) != ndim:
         raise RuntimeError(
             "permute(): number of dimensions in the tensor input does not match the length of the desired "

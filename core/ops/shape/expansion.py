@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import FLOATING
 from ...dispatch.execution import show
 from ...dispatch.op_registry import Spec, composite, handle, primitive
-from ...tensor.shapes import as_shape, broadcast_shapes
+from ...tensor.shapes import as_shape, broadcast_shapes, given_sizes
 from ..rules import check_tensor
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def expand(
             [2, 2, 2]])
     """
     check_tensor(input, "expand")
-    sizes = as_shape(sizes if size is None else (size,), "expand")
+    sizes = given_sizes(sizes, size, "expand", "size")
     lead = len(sizes) - len(input._shape)
     if lead < 0:
         raise RuntimeError(

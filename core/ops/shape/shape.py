@@ -13,6 +13,7 @@ from ...tensor.base import PLAIN, VIEW, TensorBase
 from ...tensor.shapes import (
     Shape,
     as_shape,
+    given_sizes,
     infer_size,
     normalize_dim,
     normalize_dims,
@@ -102,9 +103,7 @@ def view(input: Tensor, *sizes: Any, shape: Sequence[int] | None = None) -> Spec
     >>> tp.zeros(2, 3).view(-1).shape
     Size([6])
     """
-    target = infer_size(
-        as_shape(sizes if shape is None else (shape,), "view"), math.prod(input._shape), "view"
-    )
+    target = infer_size(given_sizes(sizes, shape, "view", "size"), math.prod(input._shape), "view")
     if not viewable(input, target):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension "
@@ -138,7 +137,7 @@ def reshape(input: Tensor, *sizes: Any, shape: Sequence[int] | None = None) -> T
     """
     check_tensor(input, "reshape")
     target = infer_size(
-        as_shape(sizes if shape is None else (shape,), "reshape"),
+        given_sizes(sizes, shape, "reshape", "shape"),
         math.prod(input._shape),
         "reshape",
     )
@@ -327,7 +326,7 @@ def _each(function: Any, tensors: tuple[Any, ...]) -> Any:
     if len(tensors) == 1 and isinstance(tensors[0], TensorBase):
         return function(tensors[0])
     if len(tensors) == 1:
-        tensors = tuple(tensors[0])
+        tensors = tuple(tensors[0]) if isinstance(tensors[0], (list, tuple)) else tensors
     return tuple([function(tensor) for tensor in tensors])
 
 

@@ -11,7 +11,7 @@ from ...device.dtypes import int64, scalar_type
 from ...dispatch.op_registry import composite
 from ...dispatch.state import dispatch_state
 from ...tensor.base import TensorBase
-from ...tensor.shapes import as_shape, existing_dim, normalize_dim
+from ...tensor.shapes import as_shape, existing_dim, is_truth, normalize_dim
 from ..indexing.indexing import at, part
 from ..rules import check_tensor
 
@@ -210,6 +210,11 @@ def tensor_split(
             )
         given = given.tolist()
     size = input._shape[dim]
+    if is_truth(given) or isinstance(given, (bytes, dict)):
+        raise TypeError(
+            "tensor_split(): argument 'indices_or_sections' must be int or tuple of ints, not "
+            f"{type(given).__name__}"
+        )
     if isinstance(given, int):
         if given <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")

@@ -226,6 +226,11 @@ def _canonical_isin(
     ]
     if not tensors:
         raise TypeError("isin(): at least one of elements and test_elements must be Tensor")
+    for value in (elements, test_elements):
+        if isinstance(value, (bool, complex)):
+            raise RuntimeError(f"isin(): {type(value).__name__} numbers are not supported")
+        if not isinstance(value, (TensorBase, int, float)):
+            raise TypeError(f"isin(): expected a Tensor or a number, got {type(value).__name__}")
     device = tensors[0].device
     for given in tensors:
         if given.dtype.category == BOOL:

@@ -307,6 +307,8 @@ def histogram(
     flat = input.detach().reshape(-1)
     if isinstance(bins, TensorBase):
         bins = _CLONE.call(bins)  # it becomes a result
+    if range is not None and len(range) != 2:
+        raise RuntimeError(f"histogram(): range should have 2 elements, but got {len(range)}")
     edges = _edges("histogram", flat, bins, (None, None) if range is None else tuple(range))  # type: ignore[arg-type]
     if weight is None and not isinstance(bins, TensorBase):
         hist = histogram_counts(flat, edges)

@@ -76,7 +76,7 @@ def _canonical_slice_scatter(
         raise IndexError("slice_scatter(): slice() cannot be applied to a 0-dim tensor.")
     dim = normalize_dim(dim, len(shape), "slice_scatter")
     if step <= 0:
-        raise ValueError(f"slice_scatter(): step must be greater than zero, got {step}")
+        raise RuntimeError(f"slice_scatter(): step must be greater than zero, got {step}")
     start, end, step = slice(start, end, step).indices(shape[dim])
     held = (*shape[:dim], len(range(start, end, step)), *shape[dim + 1 :])
     return input, _source(input, src, held, "slice_scatter"), dim, start, end, step

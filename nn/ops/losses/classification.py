@@ -394,7 +394,7 @@ def linear_cross_entropy(
     if len(outputs) > 1:
         rows = linear_weight.reshape(-1, linear_weight._shape[-1])
         bias = None if linear_bias is None else linear_bias.reshape(-1)
-        scores = linear(input, rows, bias).reshape(*input._shape[:-1], *outputs)
+        scores = linear(input, rows, bias).reshape((*input._shape[:-1], *outputs))
     else:
         scores = linear(input, linear_weight, linear_bias)
     return cross_entropy(

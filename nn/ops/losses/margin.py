@@ -67,8 +67,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     # torch broadcasts before it takes the norms, which matters where `dim` counts from the front.
     if x1.ndim != x2.ndim:
         ndim = max(x1.ndim, x2.ndim)
-        x1 = x1.reshape(*[1] * (ndim - x1.ndim), *x1.shape)
-        x2 = x2.reshape(*[1] * (ndim - x2.ndim), *x2.shape)
+        x1 = x1.reshape((*[1] * (ndim - x1.ndim), *x1.shape))
+        x2 = x2.reshape((*[1] * (ndim - x2.ndim), *x2.shape))
     dim = normalize_dim(dim, x1.ndim, "cosine_similarity")
     if x1.ndim and x1.shape[dim] != x2.shape[dim]:
         size = broadcast_shapes(tuple(x1.shape), tuple(x2.shape))[dim]
@@ -189,6 +189,10 @@ def _check_multi_margin(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
+    if weight is not None and len(weight) != input.shape[-1]:
+        raise RuntimeError(
+            f"inconsistent weight size, expected {input.shape[-1]} but got [{len(weight)}]"
+        )
     if input.ndim > 2 or 0 in input.shape[-1:]:
         raise RuntimeError(
             f"multi_margin_loss(): Expected non-empty vector or matrix with optional 0-dim batch size, "

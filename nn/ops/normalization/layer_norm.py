@@ -241,6 +241,8 @@ def _canonical_instance_norm(
     check_tensor(input, "instance_norm")
     options = (running_mean, running_var, weight, bias)
     check_parameters("instance_norm", input, *options)
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     if not use_input_stats:
         return Delegated(batch_norm(input, *options, False, momentum, eps))
     if not math.prod(input._shape):

@@ -166,7 +166,7 @@ def _arange_errors(make: Any) -> Iterator[ErrorSample]:
 
 
 def _range(make: Any, dtype: DType) -> Iterator[Sample]:
-    yield Sample(4, dtype=dtype, device=make.device)
+    yield Sample(0, 4, dtype=dtype, device=make.device)
     yield Sample(1, 8, 3, dtype=dtype, device=make.device)
 
 
