@@ -257,7 +257,9 @@ def _hash_samples(make: Any, dtype: DType) -> Iterator[Sample]:
 def _hash(a: Any, dim: Any = (), *, keepdim: bool = False) -> Any:
     kind = np.int64 if a.dtype.kind in "iu" else np.float64
     words = np.ascontiguousarray(a.astype(kind)).reshape(a.shape).view(np.uint64)
-    return np.bitwise_xor.reduce(words, axis=_axis(dim) if dim != () else None, keepdims=keepdim)
+    axis: Any = None if dim == () else _axis(dim)
+    combine: Any = np.bitwise_xor.reduce
+    return combine(words, axis=axis, keepdims=keepdim)
 
 
 def _hash_errors(make: Any) -> Iterator[ErrorSample]:
