@@ -286,7 +286,7 @@ _TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "float": (_is_real, "float"),
     "complex": (_is_number, "Number"),
     "Number": (_is_number, "Number"),
-    "Real": (_is_real, "Number"),
+    "Real": (_is_number, "Number"),  # what complex numbers are told as they are converted
     "str": (lambda value: isinstance(value, str), "str"),
     "Shape": (_INTS, "tuple of ints"),
     "Sequence[int]": (_INTS, "tuple of ints"),

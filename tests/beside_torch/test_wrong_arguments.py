@@ -140,6 +140,8 @@ DIFFERENT = {
     ("kaiser_window", "device"),
     ("linalg_vander", "1"),
     ("new_full", "1"),
+    ("normal", "also dtype"),
+    ("normal", "also device"),
     ("norm", "also axis"),
     ("norm", "also keepdims"),
     ("norm", "also p"),

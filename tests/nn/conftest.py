@@ -18,7 +18,7 @@ def _ours(value):
 
     if isinstance(value, torch.Tensor):
         dtype = getattr(tp, str(value.dtype).removeprefix("torch."))
-        made = tp.tensor(value.detach().tolist(), dtype=dtype).reshape(*value.shape)
+        made = tp.tensor(value.detach().tolist(), dtype=dtype).reshape(tuple(value.shape))
         return made.requires_grad_(value.requires_grad)
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return type(value)(_ours(item) for item in value)

@@ -85,6 +85,8 @@ def test_modules_without_initial_values():
     with pytest.raises(RuntimeError, match="device"):
         nn.utils.skip_init(nn.ReLU)
     with pytest.raises(RuntimeError, match="Expected a Module"):
+        nn.utils.skip_init(dict)
+    with pytest.raises(TypeError, match="must be a class"):
         nn.utils.skip_init(len)
 
 

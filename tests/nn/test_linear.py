@@ -26,7 +26,8 @@ def inputs(*shapes):
     torch.manual_seed(0)
     theirs = [torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
     ours = [
-        tp.tensor(x.tolist(), dtype=tp.float64).reshape(*x.shape).requires_grad_() for x in theirs
+        tp.tensor(x.tolist(), dtype=tp.float64).reshape(tuple(x.shape)).requires_grad_()
+        for x in theirs
     ]
     return ours, theirs
 
@@ -124,7 +125,8 @@ def test_linear_activation(name, shape):
     x = tp.randn(*shape, dtype=tp.float64, requires_grad=True)
     options = {"approximate": "tanh"} if name == "gelu_tanh" else {}
     theirs = [
-        torch.tensor(t.tolist(), dtype=torch.float64).reshape(*t.shape) for t in (x, weight, bias)
+        torch.tensor(t.tolist(), dtype=torch.float64).reshape(tuple(t.shape))
+        for t in (x, weight, bias)
     ]
     plain = torch.nn.functional.linear(*theirs)
     expected = getattr(torch.nn.functional, name.removesuffix("_tanh"))(plain, **options)

@@ -199,8 +199,8 @@ def known(name, arrays, options, dtype, orders):
         "pad": lambda: any(before + after < 0 for before, after in pairs(options["pad"])),
         "max_unpool1d": lambda: empty,
         "max_unpool2d": lambda: empty,
-        "local_response_norm": lambda: empty and dtype == "complex64",
         # Means of integers are rounded down.
+        "local_response_norm": lambda: dtype == "int64" or (empty and dtype == "complex64"),
         "lp_pool1d": lambda: dtype == "int64",
         # Positions in half precision are a matter of rounding.
         "grid_sample": lambda: dtype in ("float16", "bfloat16"),

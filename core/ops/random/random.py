@@ -300,8 +300,6 @@ def normal(
     else:
         if size is not None:
             raise TypeError("normal(): size= goes with two numbers, not with tensors")
-        if dtype is not None or device is not None:
-            raise TypeError("normal(): dtype= and device= go with two numbers, not with tensors")
         first = tensors[0]
         chosen, where = first.dtype, first.device
         shape = broadcast_shapes(*[tensor._shape for tensor in tensors])
