@@ -100,7 +100,6 @@ for name, call in {
     "scatter of src and value": lambda t: t.scatter(
         t.ones(2), 0, t.tensor([0]), t.ones(1), value=1
     ),
-    "normal(tensor, dtype=)": lambda t: t.normal(t.ones(2), 1.0, dtype=t.float64),
     "matrix_rank(atol={})": lambda t: t.linalg.matrix_rank(t.eye(2), atol={}),
     "einsum of a number": lambda t: t.einsum("i,", t.ones(2), 1),
     "map_ of ints": lambda t: t.ones(2).map_(t.tensor([1, 2]), max),
