@@ -16,7 +16,7 @@ cpdef tuple plain_arguments(Op op, tuple args, dict kwargs)
 
 cdef tuple _replaced(tuple args, dict kwargs, Py_ssize_t position, str name, object value)
 
-cdef bint _is_given(tuple args, dict kwargs, Py_ssize_t position, str name)
+cdef _check_none(Op op, tuple args, dict kwargs, Py_ssize_t position, str name, str kind)
 
 cpdef bint reads_tensor(tuple given, dict named, tuple args, dict kwargs)
 

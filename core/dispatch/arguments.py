@@ -107,15 +107,13 @@ def plain_arguments(
     for position, name in op.integers:
         value = args[position] if position < len(args) else kwargs.get(name)
         if value is None:
-            if name in op.needed and _is_given(args, kwargs, position, name):
-                raise _wrong(op, name, "int", value)
+            _check_none(op, args, kwargs, position, name, "int")
         elif type(value) is not int:
             args, kwargs = _replaced(args, kwargs, position, name, _index(op, name, value))
     for position, name in op.numbers:
         value = args[position] if position < len(args) else kwargs.get(name)
         if value is None:
-            if name in op.needed and _is_given(args, kwargs, position, name):
-                raise _wrong(op, name, "Number", value)
+            _check_none(op, args, kwargs, position, name, "Number")
         elif isinstance(value, TensorBase):
             tensor = value
             if tensor._state:
@@ -132,8 +130,7 @@ def plain_arguments(
     for position, name in op.flags:
         value = args[position] if position < len(args) else kwargs.get(name)
         if value is None:
-            if name in op.needed and _is_given(args, kwargs, position, name):
-                raise _wrong(op, name, "bool", value)
+            _check_none(op, args, kwargs, position, name, "bool")
         elif type(value) is not bool:
             raise _wrong(op, name, "bool", value)
     for position, name in op.sequences:
@@ -147,16 +144,18 @@ def plain_arguments(
     for position, name in op.strings:
         value = args[position] if position < len(args) else kwargs.get(name)
         if value is None:
-            if name in op.needed and _is_given(args, kwargs, position, name):
-                raise _wrong(op, name, "str", value)
+            _check_none(op, args, kwargs, position, name, "str")
         elif not isinstance(value, str):
             raise _wrong(op, name, "str", value)
     return args, kwargs
 
 
-def _is_given(args: tuple[Any, ...], kwargs: dict[str, Any], position: int, name: str) -> bool:
-    """Return whether a call has an argument for a parameter, be it None."""
-    return position < len(args) or name in kwargs
+def _check_none(
+    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], position: int, name: str, kind: str
+) -> None:
+    """Raise TypeError for a None that a call gives for a parameter that None does not stand for."""
+    if name in op.needed and (position < len(args) or name in kwargs):
+        raise _wrong(op, name, kind, None)
 
 
 _SIGNED = frozenset({int32, int64})  # that hold the factor, with either sign

@@ -283,7 +283,7 @@ class Op:
         self.delegates = ""
         self.inplace_of: Op | None = None
         self.inplace: str | None = None
-        # The positions and names of the parameters that are ints, of floats, flags, strings.
+        # The positions and names of the parameters that are ints, of those that are floats, and so on.
         self.integers: tuple[tuple[int, str], ...] = ()
         self.floats: tuple[tuple[int, str], ...] = ()
         self.numbers: tuple[tuple[int, str], ...] = ()  # floats too
@@ -291,9 +291,8 @@ class Op:
         self.layouts: tuple[tuple[int, str], ...] = ()
         self.sequences: tuple[tuple[int, str], ...] = ()
         self.strings: tuple[tuple[int, str], ...] = ()
-        self.needed: frozenset[str] = (
-            frozenset()
-        )  # those among all these that None does not stand for
+        # Those among all these that None does not stand for.
+        self.needed: frozenset[str] = frozenset()
         # The indices of the arguments that a call writes into; such an op returns nothing.
         self.writes: tuple[int, ...] = ()
         self.updates: tuple[int, ...] = ()

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import COMPLEX, FLOATING, float64, int64, uint64
 from ...dispatch.op_registry import composite, handle
 from ...dispatch.out_dtypes import exact_out
-from ...tensor.shapes import normalize_dims, reduced_shape
+from ...tensor.shapes import reduced_shape
 from ..bitwise import bitwise_xor
 from ..joining.joining import cat
 from ..rules import cast, check_tensor
-from .reductions import Dims, check_flag, check_not_empty
+from .reductions import Dims, check_flag, dims_with_elements
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -33,14 +33,7 @@ def _canonical_hash_tensor(
         raise NotImplementedError(
             f"hash_tensor(): not implemented for {input.dtype}; hash view_as_real of it"
         )
-    if 0 in input._shape and (dim is None or dim == () or dim == []):
-        raise RuntimeError(
-            "hash_tensor(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-            f"reduction dim with the 'dim' argument; got shape {list(input._shape)}"
-        )
-    dims = normalize_dims(dim, len(input._shape), "hash_tensor")
-    check_not_empty(input, dims, "hash_tensor")
-    return input, dims, keepdim
+    return input, dims_with_elements(input, dim, "hash_tensor"), keepdim
 
 
 @composite("input, dim, keepdim", rule=_canonical_hash_tensor)

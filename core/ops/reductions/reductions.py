@@ -70,6 +70,24 @@ def check_not_empty(input: Tensor, dims: Shape, name: str) -> None:
             )
 
 
+def dims_with_elements(input: Tensor, dim: Dims, name: str) -> Shape:
+    """Return the dimensions of a reduction that has no identity.
+
+    Raises
+    ------
+    IndexError, RuntimeError
+        If there is no element to reduce, along one of them or at all.
+    """
+    dims = normalize_dims(dim, len(input._shape), name)
+    if 0 in input._shape and (dim is None or dim == () or dim == []):
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            f"reduction dim with the 'dim' argument; got shape {list(input._shape)}"
+        )
+    check_not_empty(input, dims, name)
+    return dims
+
+
 @primitive("input, dim, keepdim")
 def sum(
     input: Tensor,
@@ -308,13 +326,7 @@ def count_nonzero(input: Tensor, dim: Dims = None, *others: int) -> Tensor:
 def _extreme(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Spec:
     check_tensor(input, name)
     check_flag(keepdim, name)
-    dims = normalize_dims(dim, len(input._shape), name)
-    if 0 in input._shape and (dim is None or dim == () or dim == []):
-        raise RuntimeError(
-            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-            f"reduction dim with the 'dim' argument; got shape {list(input._shape)}"
-        )
-    check_not_empty(input, dims, name)
+    dims = dims_with_elements(input, dim, name)
     refuse_complex(input, name)
     return Spec((input, dims, keepdim), reduced_shape(input._shape, dims, keepdim), input.dtype)
 
