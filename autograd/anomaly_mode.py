@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.dispatch import layers
 from tensorplug.core.dispatch.state import dispatch_state
-from tensorplug.core.errors import warn
+from tensorplug.core.errors import check_flag, warn
 
 from .graph import saved_tensors
 
@@ -30,9 +31,10 @@ class set_detect_anomaly(OwnContext):
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        _check_flags(mode, check_nan)
         self.previous = _settings()
         layers.note_opaque("set_detect_anomaly()")
-        saved_tensors.set_anomaly(bool(mode), bool(check_nan))
+        saved_tensors.set_anomaly(mode, check_nan)
 
     def _steps(self) -> tuple[Steps, Steps]:
         return (), _restoring(self.previous)
@@ -90,5 +92,11 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     """Switch anomaly mode on or off until further notice; see :class:`set_detect_anomaly`."""
+    _check_flags(mode, check_nan)
     layers.note_opaque("set_anomaly_enabled()")
-    saved_tensors.set_anomaly(bool(mode), bool(check_nan))
+    saved_tensors.set_anomaly(mode, check_nan)
+
+
+def _check_flags(mode: Any, check_nan: Any) -> None:
+    check_flag(mode, "set_anomaly_enabled", "enabled")
+    check_flag(check_nan, "set_anomaly_enabled", "check_nan")

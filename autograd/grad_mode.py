@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast
 from tensorplug.core.contexts import Context
 from tensorplug.core.dispatch.counts import count_grad_disabled, count_inference
 from tensorplug.core.dispatch.layers import recording
+from tensorplug.core.errors import check_flag
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -145,7 +146,8 @@ class set_grad_enabled(_Mode):
     """
 
     def __init__(self, mode: bool) -> None:
-        self.enabled = bool(mode)
+        check_flag(mode, "set_grad_enabled", "enabled")
+        self.enabled = mode
         self.previous = recording.enabled
         # The call alone may leave a thread that does not record: look at it from now on.
         count_grad_disabled()

@@ -22,6 +22,16 @@ def type_name(value: object) -> str:
     return f"{kind.__module__}.{kind.__name__}"
 
 
+def check_flag(value: object, name: str, flag: str = "keepdim", ints: bool = False) -> None:
+    """Raise TypeError unless a flag is a bool: ``sum(1, 2)`` is no sum over two dimensions.
+
+    With `ints`, whole numbers stand for their truth, as in torch's functions that hand them on to C.
+    """
+    if value is not True and value is not False and not (ints and hasattr(value, "__index__")):
+        more = "; several dimensions are given as a tuple" if flag == "keepdim" else ""
+        raise TypeError(f"{name}(): argument '{flag}' must be bool, not {type_name(value)}{more}")
+
+
 class TensorplugError(Exception):
     """Base of every exception that only tensorplug raises."""
 

@@ -101,6 +101,8 @@ class Multinomial(Distribution):
     ) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
+        if total_count < 0:
+            raise ValueError(f"Multinomial: total_count must not be negative, got {total_count}")
         self.total_count = total_count
         self._categorical = Categorical(probs, logits, validate_args=validate_args)
         shape = self._categorical.param_shape

@@ -9,6 +9,7 @@ from typing import Any, Self, cast
 from tensorplug.autograd import no_grad
 from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.device.dtypes import bfloat16, float16, float32, float64
+from tensorplug.core.errors import check_flag
 from tensorplug.core.ops import empty_like
 from tensorplug.core.tensor.layout import check_format
 
@@ -183,7 +184,8 @@ def _parse_to(
     device = options.pop("device", None)
     dtype = options.pop("dtype", None)
     other = options.pop("tensor", None)
-    non_blocking = bool(options.pop("non_blocking", False))
+    non_blocking = options.pop("non_blocking", False)
+    check_flag(non_blocking, "to", "non_blocking")
     if "copy" in options:
         raise RuntimeError(".to() does not accept copy argument")
     if options:

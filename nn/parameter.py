@@ -9,7 +9,7 @@ from typing import Any, Self, TypeGuard, cast
 from tensorplug.core import Device, DType, Tensor
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
-from tensorplug.core.errors import type_name
+from tensorplug.core.errors import check_flag, type_name
 from tensorplug.core.ops import empty
 from tensorplug.core.tensor.copies import of_class
 from tensorplug.core.tensor.uninitialized import refuse_ops
@@ -84,6 +84,7 @@ class Parameter(_Owned, metaclass=_OwnedType):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         """Make a parameter over the memory of `data`."""
+        check_flag(requires_grad, "Parameter", "requires_grad")
         if _is_of_own_class(data):
             given: Any = data
             made: Any = given.detach()

@@ -10,6 +10,8 @@ import numpy as np
 
 from tensorplug.core.device.device import CPU
 from tensorplug.core.device.dtypes import DType, complex32, complex64
+from tensorplug.core.errors import check_flag
+from tensorplug.core.ops.comparison import check_tolerances
 from tensorplug.core.tensor.layout import strided
 from tensorplug.core.tensor.tensor import Tensor
 
@@ -80,6 +82,9 @@ def assert_close(
         raise ValueError(
             f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}."
         )
+    if rtol is not None and atol is not None:
+        check_tolerances("assert_close", rtol, atol)
+    check_flag(equal_nan, "assert_close", "equal_nan")
     wanted = _Wanted(
         None if rtol is None or atol is None else (rtol, atol),
         equal_nan,

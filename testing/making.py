@@ -65,6 +65,10 @@ def make_tensor(
     >>> make_tensor(2, 3, dtype=tp.float32).shape
     Size([2, 3])
     """
+    if not isinstance(dtype, DType):
+        raise TypeError(f"make_tensor(): dtype must be a dtype, not {dtype!r}")
+    if not isinstance(requires_grad, bool):
+        raise RuntimeError("requires_grad must be a bool")  # as in torch
     _check(dtype, requires_grad, noncontiguous, memory_format)
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
     noncontiguous = noncontiguous and math.prod(sizes) > 1

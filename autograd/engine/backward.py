@@ -11,6 +11,7 @@ from tensorplug.core.contexts import Context, declare, thread
 from tensorplug.core.device.device import META
 from tensorplug.core.dispatch import layers, overrides
 from tensorplug.core.dispatch.state import dispatch_state
+from tensorplug.core.errors import check_flag
 from tensorplug.core.ops.creation.creation_like import ones_like
 from tensorplug.core.ops.joining.joining import stack
 from tensorplug.core.tensor.base import TensorBase, new_tensor
@@ -159,9 +160,17 @@ def backward_from(
     if dispatch_state.layers_active:
         layers.note_opaque("backward()")
     _refuse_in_transforms()
+    _check_flags("backward", retain_graph, create_graph)
     gradient = _root_gradient(tensor, gradient, 0, "backward()", returned=False)
     pass_ = BackwardPass(create_graph, create_graph if retain_graph is None else retain_graph)
     _start(pass_, (tensor,), [gradient])
+
+
+def _check_flags(name: str, retain_graph: Any, create_graph: Any) -> None:
+    if create_graph is not False:
+        check_flag(create_graph, name, "create_graph", ints=True)
+    if retain_graph is not None:
+        check_flag(retain_graph, name, "retain_graph", ints=True)
 
 
 def backward(
@@ -204,6 +213,7 @@ def backward(
     if dispatch_state.layers_active:
         layers.note_opaque("backward()")
     _refuse_in_transforms()
+    _check_flags("backward", retain_graph, create_graph)
     outputs = _as_tuple(tensors, "tensors")
     if grad_variables is not None:
         if grad_tensors is not None:
@@ -314,6 +324,9 @@ def grad(
             }
             results: tuple[Any, ...] = overrides.handle(grad, found, (roots, wanted), options)
             return results
+    _check_flags("grad", retain_graph, create_graph)
+    if allow_unused is not None:
+        check_flag(allow_unused, "grad", "allow_unused", ints=True)
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: False."

@@ -51,7 +51,7 @@ class Device(Context):
                 return type
             raise RuntimeError(f"device(): an index was given twice: {type!r} and {index!r}")
         if index is not None and builtins.type(index) is not int:
-            if not hasattr(index, "__index__"):
+            if isinstance(index, bool) or not hasattr(index, "__index__"):
                 raise TypeError(
                     "device(): argument 'index' (position 2) must be int, not "
                     f"{builtins.type(index).__name__}"

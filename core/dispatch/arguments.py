@@ -118,7 +118,10 @@ def plain_arguments(
             tensor = value
             if tensor._state:
                 check_number(tensor, op.name, name)
-            if not (tensor._shape or tensor._key.is_meta or getattr(tensor, "_batched", False)):
+            if tensor._shape:
+                kind = "float" if (position, name) in op.floats else "Number"
+                raise _wrong(op, name, kind, value)
+            if not (tensor._key.is_meta or getattr(tensor, "_batched", False)):
                 number = value.item()  # type: ignore[attr-defined]
                 args, kwargs = _replaced(args, kwargs, position, name, number)
     for position, name in op.floats:
@@ -160,7 +163,7 @@ def _check_none(
 
 _SIGNED = frozenset({int32, int64})  # that hold the factor, with either sign
 _NO_SEQUENCES = frozenset({int, float, bool, complex, str, bytes, dict})
-_NO_FLOATS = frozenset({complex, str, tuple, list, bytes, dict})
+_NO_FLOATS = frozenset({complex, str, tuple, list, bytes, dict, type, DType})
 
 
 def _wrong(op: Op, name: str, kind: str, value: Any) -> TypeError:

@@ -224,6 +224,15 @@ def isreal(input: Tensor) -> Tensor:
 _FILL_NEW = handle("fill_new")
 
 
+def check_tolerances(name: str, rtol: float, atol: float) -> None:
+    """Raise RuntimeError unless both are zero or more."""
+    for label, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not tolerance >= 0:  # nan neither
+            raise RuntimeError(
+                f"{name}(): {label} must be greater than or equal to zero, but got {tolerance}"
+            )
+
+
 @composite()
 def isclose(
     input: Tensor,
@@ -260,11 +269,7 @@ def isclose(
         raise RuntimeError(
             f"isclose(): {input.dtype.name} did not match {other.dtype.name}; convert one"
         )
-    for label, tolerance in (("rtol", rtol), ("atol", atol)):
-        if tolerance < 0:
-            raise RuntimeError(
-                f"isclose(): {label} must be greater than or equal to zero, but got {tolerance}"
-            )
+    check_tolerances("isclose", rtol, atol)
     close = eq(input, other)
     if equal_nan and input.dtype.category >= FLOATING:
         close = bitwise_or(close, bitwise_and(ne(input, input), ne(other, other)))

@@ -110,7 +110,7 @@ def cdist(
         )
     if x1.dtype is not x2.dtype:
         raise RuntimeError(f"cdist(): X1 and X2 must have one dtype, got {x1.dtype} and {x2.dtype}")
-    if p < 0:
+    if not p >= 0:  # nan neither
         raise RuntimeError(f"cdist(): only supports non-negative p values, got {p}")
     if p > finfo(x1.dtype).max:
         p = math.inf  # as which the numbers' dtype has it
@@ -190,7 +190,7 @@ def _canonical_pdist(input: Any, p: float = 2.0) -> tuple[Any, float]:
     _check_points("pdist", input, "input")
     if len(input._shape) != 2:
         raise RuntimeError(f"pdist(): only supports 2D tensors, got: {len(input._shape)}D")
-    if p < 0:
+    if not p >= 0:  # nan neither
         raise RuntimeError(f"pdist(): only supports non-negative p values, got {p}")
     return input, float(p)
 
@@ -268,9 +268,9 @@ def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     """
     check_tensor(input, "renorm")
     ndim = len(input._shape)
-    if p <= 0:  # type: ignore[operator]
+    if not p > 0:  # type: ignore[operator]  # nan neither
         raise RuntimeError(f"renorm(): non-positive-norm not supported, got p={p}")
-    if maxnorm < 0:  # type: ignore[operator]
+    if not maxnorm >= 0:  # type: ignore[operator]  # nan neither
         raise RuntimeError(f"renorm(): expected maxnorm to be >= 0 but got {maxnorm}")
     if ndim < 2:
         raise RuntimeError(f"renorm(): input needs at least 2 dimensions, got {ndim} dimensions")

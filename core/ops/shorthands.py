@@ -12,7 +12,7 @@ from ..dispatch import op_registry
 from ..dispatch.out_dtypes import check_out
 from ..dispatch.overrides import taken_over
 from ..dispatch.state import dispatch_state
-from ..errors import warn
+from ..errors import check_flag, warn
 from ..tensor import shapes
 from ..tensor.base import TensorBase, storage_of
 from ..tensor.layout import memory_format
@@ -291,6 +291,7 @@ def fill_diagonal_(self: Any, fill_value: Number, wrap: bool = False) -> Any:
             [0., 0.],
             [5., 0.]])
     """
+    check_flag(wrap, "fill_diagonal_", "wrap")
     shape = self._shape
     if len(shape) < 2:
         raise RuntimeError(f"fill_diagonal_(): dimensions must be more than 1, got {len(shape)}")

@@ -8,6 +8,7 @@ from ..device.device import CPU, Device
 from ..device.dtypes import DType, as_dtype
 from ..dispatch.keys import canonical_device
 from ..dispatch.op_registry import handle
+from ..errors import check_flag
 from .base import TensorBase
 from .layout import (
     check_format,
@@ -72,44 +73,46 @@ _KEPT = 256
 
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Parsed:
-    kwargs = dict(kwargs)
-    device: Any = kwargs.pop("device", None)
-    dtype: Any = kwargs.pop("dtype", None)
-    other: Any = kwargs.pop("other", None)
-    copy = kwargs.pop("copy", False)
-    non_blocking = kwargs.pop("non_blocking", False)
-    memory_format = kwargs.pop("memory_format", None)
-    if kwargs:
-        raise TypeError(f"to() got an unexpected keyword argument {next(iter(kwargs))!r}")
-    flags = []
-    for arg in args:
-        if isinstance(arg, TensorBase):
-            other = arg
-        elif isinstance(arg, bool):
-            flags.append(arg)
-        elif isinstance(arg, (Device, str)):
-            device = arg
-        elif isinstance(arg, DType) or (
-            isinstance(arg, type) and arg in (bool, int, float, complex)
-        ):
-            dtype = arg
-        elif arg is not None:
+    named = dict(kwargs)
+    rest = list(args)
+    device: Any = named.pop("device", None)
+    dtype: Any = named.pop("dtype", None)
+    other: Any = named.pop("other", None)
+    if rest and isinstance(rest[0], TensorBase):
+        other = rest.pop(0)
+    else:
+        if rest and (rest[0] is None or isinstance(rest[0], (Device, str))):
+            device = rest.pop(0)
+        if rest and (rest[0] is None or isinstance(rest[0], DType) or rest[0] in _PYTHON_TYPES):
+            dtype = rest.pop(0)
+    flags = dict(zip(("non_blocking", "copy"), rest, strict=False))
+    if len(rest) > len(flags) or flags.keys() & named.keys():
+        raise TypeError(
+            f"to() takes a device and a dtype, or a tensor, and non_blocking and copy, each once; got {args}"
+        )
+    for arg in rest:
+        if not isinstance(arg, bool):
             raise TypeError(
                 f"to(): expected a device, a dtype or a tensor, got {arg!r} of type {type(arg).__name__}"
             )
-    if flags:
-        non_blocking = flags[0]
-    if len(flags) > 1:
-        copy = flags[1]
+    for flag in ("non_blocking", "copy"):
+        flags[flag] = named.pop(flag, flags.get(flag, False))
+        check_flag(flags[flag], "to", flag)
+    memory_format = named.pop("memory_format", None)
+    if named:
+        raise TypeError(f"to() got an unexpected keyword argument {next(iter(named))!r}")
     if other is not None:
         device, dtype = other.device, other.dtype
     return (
         None if device is None else Device(device),
         None if dtype is None else as_dtype(dtype),
-        bool(copy),
-        bool(non_blocking),
+        flags["copy"],
+        flags["non_blocking"],
         memory_format,
     )
+
+
+_PYTHON_TYPES = (bool, int, float, complex)
 
 
 def to_format(

@@ -17,6 +17,7 @@ from ..device.meta import view_of
 from ..dispatch import execution, layers, op_registry, overrides
 from ..dispatch.keys import default_device, dispatch_key
 from ..dispatch.state import dispatch_state
+from ..errors import check_flag
 from . import host
 from .base import TensorBase, new_tensor, storage_of
 from .host import from_dlpack, from_numpy
@@ -84,6 +85,8 @@ def tensor(
     >>> tp.tensor([1, 2.5], dtype=tp.float64)
     tensor([1.0000, 2.5000], dtype=tensorplug.float64)
     """
+    if requires_grad is not False:
+        check_flag(requires_grad, "tensor", "requires_grad")
     if dispatch_state.layers_active and overrides.modes_active():
         options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
         return overrides.handle(tensor, [], (data,), options)

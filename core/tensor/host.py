@@ -16,6 +16,7 @@ from ..device.dtypes import ALL_DTYPES, FLOAT8, DType, complex32
 from ..dispatch import layers
 from ..dispatch.keys import DispatchKey, dispatch_key
 from ..dispatch.state import dispatch_state
+from ..errors import check_flag
 from ..plugins import discovery, runtimes
 from ..plugins.discovery import find_runtime
 from . import exposure
@@ -246,6 +247,8 @@ def from_buffer(buffer: Any, dtype: DType, count: int, offset: int) -> Any:
 
 def to_numpy(tensor: Tensor, *, force: bool = False) -> Array:
     """Return a tensor as a NumPy array that shares its memory; see ``Tensor.numpy``."""
+    if force is not False:
+        check_flag(force, "numpy", "force")
     if tensor._key.dtype is complex32:
         raise TypeError("Got unsupported ScalarType ComplexHalf; convert it with .cfloat() first")
     if force:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..errors import type_name
+from .base import TensorBase
 from .creation import tensor
 
 
@@ -30,6 +32,8 @@ def mapped(target: Any, name: str, function: Callable[..., Any], *others: Any) -
         If a tensor is on another device or of another dtype, or the function returns what is no number.
     """
     for value in (target, *others):
+        if not isinstance(value, TensorBase):
+            raise TypeError(f"{name}(): argument 'tensor' must be Tensor, not {type_name(value)}")
         if value.requires_grad:
             raise RuntimeError(
                 f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."

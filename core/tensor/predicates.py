@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import TYPE_CHECKING, Any
 
 from ..device.dtypes import DType, Number, result_dtype
@@ -149,6 +150,11 @@ def result_type(tensor1: Tensor | Number, tensor2: Tensor | Number) -> DType:
     >>> tp.result_type(tp.tensor([1, 2], dtype=tp.int32), 1.0)
     tensorplug.float32
     """
+    for place, value in enumerate((tensor1, tensor2), 1):
+        if not isinstance(value, (TensorBase, numbers.Number)):
+            raise TypeError(
+                f"result_type(): argument 'tensor{place}' must be Tensor or Number, not {type_name(value)}"
+            )
     return result_dtype((tensor1, tensor2))
 
 

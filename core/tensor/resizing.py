@@ -46,6 +46,8 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
     memory_format : memory_format, optional
         In which order the elements fill the shape; by default row by row.
     """
+    if not sizes:
+        raise TypeError("resize_(): the sizes are missing; resize_(()) makes a number")
     shape = check_sizes(as_shape(sizes, "resize_"), "resize_")
     _refuse(self, "resize_")
     stride = None

@@ -18,7 +18,7 @@ from ..dispatch import composite_results, execution, fast_path, layers, op_regis
 from ..dispatch.fast_path import is_operand
 from ..dispatch.interception import Intercepted
 from ..dispatch.state import dispatch_state
-from ..errors import warn
+from ..errors import check_flag, warn
 from . import base, copies, exposure
 from .array_operands import beside_array
 from .base import TRACKED, TensorBase, extra_of, new_tensor, storage_of, version_of
@@ -389,7 +389,8 @@ class Tensor(TensorMethods):
             layers.note_opaque("requires_grad_()")
         elif requires_grad is False and not self._state:
             return self  # it never did
-        dispatch_state.gradient.set_requires_grad(self, bool(requires_grad))
+        check_flag(requires_grad, "requires_grad_", "requires_grad")
+        dispatch_state.gradient.set_requires_grad(self, requires_grad)
         return self
 
     @property
@@ -630,7 +631,13 @@ class Tensor(TensorMethods):
 
     def type_as(self, tensor: Tensor) -> Tensor:
         """Return the tensor with the dtype and on the device of another."""
-        return self if getattr(tensor, "_key", None) is self._key else self.to(tensor)
+        if getattr(tensor, "_key", None) is self._key:
+            return self
+        if not isinstance(tensor, TensorBase):
+            raise TypeError(
+                f"type_as(): argument 'other' must be Tensor, not {type(tensor).__name__}"
+            )
+        return self.to(tensor)
 
     def numpy(self: Any, *, force: bool = False) -> Any:
         """Return a NumPy array that shares the tensor's memory.

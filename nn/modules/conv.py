@@ -95,10 +95,8 @@ class _ConvNd(Module):
         if not isinstance(self.padding, str):
             return [size for size in reversed(self.padding) for _ in range(2)]
         result = []
-        for dim in reversed(range(self.dimensions)):
-            total = 0
-            if self.padding == "same":
-                total = self.dilation[dim] * (self.kernel_size[dim] - 1)
+        for step, size in reversed(list(zip(self.dilation, self.kernel_size, strict=False))):
+            total = step * (size - 1) if self.padding == "same" else 0
             result += [total // 2, total - total // 2]
         return result
 

@@ -381,11 +381,19 @@ class Transformer(Module):
         def norm() -> LayerNorm:
             return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **made)
 
-        self.encoder = custom_encoder or TransformerEncoder(
-            TransformerEncoderLayer(*layer, **made), num_encoder_layers, norm()
+        self.encoder = (
+            custom_encoder
+            if custom_encoder is not None
+            else TransformerEncoder(
+                TransformerEncoderLayer(*layer, **made), num_encoder_layers, norm()
+            )
         )
-        self.decoder = custom_decoder or TransformerDecoder(
-            TransformerDecoderLayer(*layer, **made), num_decoder_layers, norm()
+        self.decoder = (
+            custom_decoder
+            if custom_decoder is not None
+            else TransformerDecoder(
+                TransformerDecoderLayer(*layer, **made), num_decoder_layers, norm()
+            )
         )
         self._reset_parameters()
         self.d_model = d_model

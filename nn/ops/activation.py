@@ -427,7 +427,7 @@ def threshold(input: Tensor, threshold: Real, value: Real) -> Tensor:
 
 def _canonical_softshrink(input: Any, lambd: Real = 0.5) -> tuple[Any, float]:
     _floating(input, "softshrink")
-    if lambd < 0:
+    if not lambd >= 0:  # nan neither
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     return input, fitting(lambd, input.dtype)
 
@@ -541,6 +541,9 @@ def _canonical_rrelu(
     input: Any, lower: Real = 1.0 / 8, upper: Real = 1.0 / 3, training: bool = False
 ) -> tuple[Any, float, float, bool]:
     _floating(input, "rrelu")
+    for label, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu(): {label} bound must be finite, got {bound}")
     if lower > upper:
         raise RuntimeError(
             f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}"

@@ -9,6 +9,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.ops import cat, eye, geqrf, matrix_exp, zeros_like
 from tensorplug.core.ops.linalg.factors import linalg_householder_product
 from tensorplug.core.ops.linalg.solvers import linalg_solve
+from tensorplug.core.tensor.shapes import existing_dim
 
 from .. import functional as F
 from ..module import Module
@@ -22,7 +23,7 @@ def norm_except(v: Any, dim: int | None) -> Any:
     squares = (v * v.conj()).real if v.is_complex() else v * v
     if dim is None or dim == -1:
         return squares.sum().sqrt()
-    dim %= v.ndim
+    dim = existing_dim(dim, v.ndim, "norm_except_dim")
     others = tuple([d for d in range(v.ndim) if d != dim])
     return squares.sum(others, keepdim=True).sqrt() if others else squares.sqrt()
 

@@ -331,7 +331,7 @@ def _check_like(result: Any, value: Tensor, what: str) -> None:
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Return whether the module, or that tensor of it, is parametrised."""
-    found = module._modules.get("parametrizations")
+    found = getattr(module, "_modules", {}).get("parametrizations")
     if not isinstance(found, ModuleDict):
         return False
     return len(found) > 0 if tensor_name is None else tensor_name in found

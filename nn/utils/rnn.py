@@ -17,7 +17,9 @@ from tensorplug.core.device.dtypes import (
     int64,
     uint8,
 )
+from tensorplug.core.errors import check_flag
 from tensorplug.core.ops import arange, argsort, cat
+from tensorplug.core.ops.rules import check_tensor
 from tensorplug.core.tensor.creation import tensor as make_tensor
 
 __all__ = [
@@ -204,6 +206,8 @@ def pack_padded_sequence(
     >>> packed.data, packed.batch_sizes
     (tensor([1., 4., 2., 3.]), tensor([2, 1, 1]))
     """
+    check_tensor(input, "pack_padded_sequence")
+    check_flag(batch_first, "pack_padded_sequence", "batch_first")
     if not input.numel():
         raise RuntimeError(
             f"Cannot pack empty tensors. The input has the shape {list(input.shape)}"
@@ -256,6 +260,7 @@ def pad_packed_sequence(
     ValueError
         If `total_length` is below the longest sequence.
     """
+    check_flag(batch_first, "pad_packed_sequence", "batch_first")
     batch = [int(size) for size in sequence.batch_sizes.tolist()]
     steps = len(batch)
     if total_length is not None:
@@ -338,6 +343,7 @@ def pad_sequence(
             "pad_sequence: Expected iterable for input sequences, but got arg of type: "
             f"{type(sequences)}"
         )
+    check_flag(batch_first, "pad_sequence", "batch_first")
     members = list(sequences)
     if not members:
         raise RuntimeError("pad_sequence: received an empty list of sequences")
@@ -379,4 +385,9 @@ def unpad_sequence(
         See :func:`pad_sequence`.
     """
     batch = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [batch[i, : int(length)] for i, length in enumerate(lengths.tolist())]
+    sizes = lengths.tolist()
+    if len(sizes) != len(batch):
+        raise ValueError(
+            f"unpad_sequence(): {len(sizes)} lengths are given for a batch of {len(batch)} sequences"
+        )
+    return [rows[: int(length)] for rows, length in zip(batch, sizes, strict=True)]

@@ -69,8 +69,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
     hook = _WeightNorm(name, dim)
     weight = getattr(module, name)
     _refuse_uninitialized(weight, "WeightNorm")
+    norms = Parameter(norm_except(weight.detach(), hook.dim))
     del module._parameters[name]
-    module.register_parameter(f"{name}_g", Parameter(norm_except(weight.detach(), hook.dim)))
+    module.register_parameter(f"{name}_g", norms)
     module.register_parameter(f"{name}_v", Parameter(weight.detach()))
     setattr(module, name, hook.compute(module))
     module.register_forward_pre_hook(hook)

@@ -6,6 +6,8 @@ import os
 
 from tensorplug.core.device import determinism
 from tensorplug.core.dispatch import fast_path, layers
+from tensorplug.core.dispatch.arguments import plain
+from tensorplug.core.errors import type_name
 from tensorplug.core.plugins.threads import limit_threads, thread_limit
 from tensorplug.core.processors import available_processors
 
@@ -132,8 +134,10 @@ def is_warn_always_enabled() -> bool:
     return _warn_always[0]
 
 
-def set_flush_denormal(mode: bool) -> bool:  # noqa: ARG001  torch's argument
+def set_flush_denormal(mode: bool) -> bool:
     """Return False: subnormal numbers are computed as they are, and this cannot be changed."""
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"flush_denormal expects a bool, but got {type_name(mode)}")
     return False
 
 
@@ -184,6 +188,7 @@ def set_num_threads(number: int) -> None:
     TypeError, RuntimeError
         If the number is no int, or not positive.
     """
+    number = plain(number)
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"set_num_threads(): expects an int, got {type(number).__name__}")
     if number < 1:

@@ -13,6 +13,7 @@ from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor
 from tensorplug.core.device.device import Device
 from tensorplug.core.dispatch.keys import default_device
+from tensorplug.core.ops.rules import check_tensor
 from tensorplug.core.tensor.shapes import existing_dim
 from tensorplug.nn import functional as F
 from tensorplug.nn.ops.rnn import check_states
@@ -162,6 +163,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     tensor([[5.],
             [2.]])
     """
+    check_tensor(v, "norm_except_dim", "v")
     linalg = importlib.import_module("tensorplug.linalg")
     result: Tensor
     if dim == -1:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import finfo, int32, int64
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
 from ...dispatch.out_dtypes import exact_out, names_results
-from ...tensor.shapes import normalize_dims, one_or_several
+from ...tensor.shapes import normalize_dim, normalize_dims, one_or_several
 from ..rules import check_tensor
 from . import results
 from .lu import linalg_lu_factor_ex
@@ -259,8 +259,9 @@ def linalg_tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     check_tensor(A, "linalg.tensorsolve", "A")
     check_tensor(B, "linalg.tensorsolve", "B")
     if dims is not None:
-        last = [d % len(A._shape) for d in one_or_several(dims)]
-        normalize_dims(last, len(A._shape), "linalg.tensorsolve")
+        ndim = len(A._shape)
+        last = [normalize_dim(d, ndim, "linalg.tensorsolve") for d in one_or_several(dims)]
+        normalize_dims(last, ndim, "linalg.tensorsolve")  # which refuses one that is there twice
         A = A.permute((*[d for d in range(len(A._shape)) if d not in last], *last))
     shape = A._shape[len(B._shape) :]
     size = math.prod(shape)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import (
@@ -31,6 +32,7 @@ from ...dispatch.op import Op
 from ...dispatch.op_registry import composite, handle, in_place
 from ...dispatch.state import dispatch_state
 from ...dispatch.writes import inplace, is_free, store
+from ...errors import type_name
 from ...tensor.base import bump_version
 from ..rules import number
 from .distributions import checked_chance, source_of
@@ -252,6 +254,13 @@ def _bounds(bounds: tuple[int | None, ...], named: dict[str, int | None]) -> Any
     return given.get("from"), given.get("to")
 
 
+def _whole(bound: Any) -> int:
+    """Return a bound of ``random_()``, which is an int."""
+    if isinstance(bound, bool) or not hasattr(bound, "__index__"):
+        raise TypeError(f"random_(): the bounds must be ints, not {type_name(bound)}")
+    return index(bound)
+
+
 def _random_plan(
     input: Any,
     *bounds: int | None,
@@ -261,9 +270,9 @@ def _random_plan(
     source = source_of(input, generator, "random_", BOOL)
     dtype = input._key.dtype
     from_, to = bounds if len(bounds) == 2 and not named else _bounds(bounds, named)
-    low = 0 if from_ is None else int(from_)
+    low = 0 if from_ is None else _whole(from_)
     if to is not None:
-        high = int(to)
+        high = _whole(to)
     elif dtype.category == FLOATING:
         high = (1 << (53 if dtype is float64 else significand_bits(dtype))) + 1
     else:

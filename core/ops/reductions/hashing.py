@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ...device.dtypes import COMPLEX, FLOATING, float64, int64, uint64
 from ...dispatch.op_registry import composite, handle
 from ...dispatch.out_dtypes import exact_out
+from ...errors import check_flag
 from ...tensor.shapes import reduced_shape
 from ..bitwise import bitwise_xor
 from ..joining.joining import cat
 from ..rules import cast, check_tensor
-from .reductions import Dims, check_flag, dims_with_elements
+from .reductions import Dims, dims_with_elements
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor

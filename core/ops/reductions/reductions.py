@@ -20,7 +20,7 @@ from ...device.dtypes import (
 )
 from ...dispatch.op_registry import Delegated, Spec, composite, primitive
 from ...dispatch.out_dtypes import computes_in_out, exact_out
-from ...errors import type_name
+from ...errors import check_flag
 from ...tensor.shapes import Shape, normalize_dim, normalize_dims, reduced_shape
 from .. import results
 from ..rules import cast, check_tensor
@@ -41,15 +41,6 @@ def summed_dtype(input: Tensor, dtype: DType | None) -> DType:
     if dtype is not None:
         return as_dtype(dtype)
     return int64 if input.dtype.category <= INTEGER else input.dtype
-
-
-def check_flag(value: Any, name: str, flag: str = "keepdim") -> None:
-    """Raise TypeError unless a flag is a bool: ``sum(1, 2)`` is no sum over two dimensions."""
-    if value is not True and value is not False:
-        raise TypeError(
-            f"{name}(): argument '{flag}' must be bool, not {type_name(value)}; several "
-            "dimensions are given as a tuple"
-        )
 
 
 def refuse_complex(input: Tensor, name: str) -> None:

@@ -20,8 +20,9 @@ from ...device.dtypes import (
 )
 from ...dispatch.op_registry import composite
 from ...dispatch.out_dtypes import exact_out
+from ...errors import check_flag
 from ...tensor.shapes import Shape, normalize_dims
-from ..reductions.reductions import Dims, amin, check_flag, mean, sum
+from ..reductions.reductions import Dims, amin, mean, sum
 from ..rules import cast, check_tensor, to_floating
 
 if TYPE_CHECKING:

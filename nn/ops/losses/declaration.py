@@ -81,9 +81,9 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: 
     """Return the reduction that torch's old pair of flags stands for."""
     if size_average is None and reduce is None:
         return reduction
-    if reduce is False:
+    if not (reduce is None or reduce):
         return "none"
-    return "sum" if size_average is False else "mean"
+    return "mean" if size_average is None or size_average else "sum"
 
 
 def check_reduction(reduction: str) -> None:

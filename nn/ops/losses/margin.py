@@ -572,9 +572,8 @@ def triplet_margin_with_distance_loss(
     ValueError
         If `margin` is not positive.
     """
-    return _triplet(
-        anchor, positive, negative, distance_function or pairwise_distance, margin, swap, reduction
-    )
+    distance = pairwise_distance if distance_function is None else distance_function
+    return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
 
 
 DERIVATIVES = [

@@ -56,7 +56,7 @@ def _checked(name: str) -> Callable[..., Any]:
 
 
 def _check_smooth_l1(input: Any, target: Any, reduction: str, beta: float) -> Any:
-    if beta < 0:
+    if not beta >= 0:  # nan neither
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     check_reduction(reduction)
     if beta == 0:  # as of complex numbers, too
@@ -65,7 +65,7 @@ def _check_smooth_l1(input: Any, target: Any, reduction: str, beta: float) -> An
 
 
 def _check_huber(input: Any, target: Any, reduction: str, delta: float, weight: Any) -> Any:
-    if delta <= 0:
+    if not delta > 0:  # nan neither
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     check_reduction(reduction)
     shape = broadcast_shapes(input._shape, target._shape)
