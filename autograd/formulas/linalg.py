@@ -38,6 +38,7 @@ from tensorplug.core.tensor.shapes import Shape
 
 from ..engine.derivatives import derivative, not_differentiable
 from ..forward.tangents import tangent
+from ..grad_mode import is_grad_enabled
 from ..vmap.vmap_rules import shared_rule
 from .reductions import unsqueezed
 from .shape import fitted
@@ -380,6 +381,13 @@ def _solve(g_result: Any, A: Any, result: Any, needs_A: bool) -> list[Any]:
     return [-g_B @ adjoint(result) if needs_A else None, g_B]
 
 
+def _solve_lu(g_result: Any, A: Any, LU: Any, pivots: Any, result: Any, needs_A: bool) -> list[Any]:
+    if is_grad_enabled() or A._tangents is not None:
+        return _solve(g_result, A, result, needs_A)  # the factors tell nothing of how A changes
+    g_B = linalg_lu_solve(LU, pivots, g_result, adjoint=True)
+    return [-g_B @ adjoint(result) if needs_A else None, g_B]
+
+
 DERIVATIVES = [
     derivative("linalg_vector_norm", x=_vector_norm),
     derivative("linalg_cholesky_ex", A=_cholesky),
@@ -396,6 +404,7 @@ DERIVATIVES = [
     derivative("linalg_lu_factor_ex", A=_lu),
     derivative("lu_unpack", LU_data=_unpacked),
     derivative("linalg_solve_ex", joint={"A, B": _solve}),
+    derivative("linalg_solve_lu", joint={"A, B": _solve_lu}),
     derivative(
         "linalg_inv_ex",
         A=lambda g_inverse, inverse: -(adjoint(inverse) @ (g_inverse @ adjoint(inverse))),

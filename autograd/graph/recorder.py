@@ -247,7 +247,7 @@ class Recorder(GradientLayer):
         rule: CompiledDerivative | None = op.derivative
         if rule is not None and not rule.formulas:
             return  # the same bytes as other numbers: only memory and version are shared
-        note_view(op, source, values, output, enabled, plan)
+        note_view(op, source, values, output, enabled)
         if not output._key.is_differentiable:
             return
         if source._state and enabled and (source._state == TRACKED or requires_grad(source)):
@@ -265,7 +265,7 @@ class Recorder(GradientLayer):
                 mark_inference(output)
             return
         for number, plan in enumerate(plans.views):
-            note_view(plan.op, source, plan.values, outputs[number], False, plan)
+            note_view(plan.op, source, plan.values, outputs[number], False)
         build_views(source, outputs, plans)
 
     def release_view(self, output: Any) -> None:
@@ -302,7 +302,7 @@ class Recorder(GradientLayer):
                     f"{op.name}_(): a view of a leaf Variable that requires grad is being used in an "
                     "in-place operation."
                 )
-            if own and view.steps[1] is views.AS_STRIDED:
+            if own and view.op is views.AS_STRIDED:
                 views.renew(target)
         if not tracked:
             return None

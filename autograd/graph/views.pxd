@@ -1,6 +1,5 @@
 cimport cython
 
-from tensorplug.core.dispatch.view_plans cimport ViewPlan
 from tensorplug.core.tensor.base cimport TensorBase, bump_version, new_tensor
 
 from .nodes cimport Node
@@ -8,12 +7,13 @@ from .nodes cimport Node
 
 @cython.freelist(64)
 cdef class View:
-    cdef public object base, steps, seen, unrecorded_in
+    cdef public object base, before, op, values, seen, unrecorded_in
     cdef public bint recorded
+    cpdef tuple steps(self)
 
 
 @cython.locals(outer=View, view=View, base=TensorBase)
-cpdef View note_view(object op, TensorBase source, tuple values, TensorBase output, bint recorded, ViewPlan plan)
+cpdef View note_view(object op, TensorBase source, tuple values, TensorBase output, bint recorded)
 
 @cython.locals(base=TensorBase, outer=View)
 cpdef base_of(View view)

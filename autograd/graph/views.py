@@ -18,7 +18,6 @@ from tensorplug.core.dispatch.layers import gradient_off, recording
 from tensorplug.core.dispatch.op import Op
 from tensorplug.core.dispatch.op_registry import Spec
 from tensorplug.core.dispatch.state import dispatch_state
-from tensorplug.core.dispatch.view_plans import ViewPlan
 from tensorplug.core.tensor.base import TRACKED, VIEW, bump_version, new_tensor
 
 from ..grad_mode import enable_grad
@@ -41,8 +40,10 @@ class View:
     ----------
     base : Tensor
         The tensor, no view itself, whose memory it shows.
-    steps : (steps before, op, arguments)
-        The view ops that lead from the base to it, the last one first.
+    before : (steps before, op, arguments) or None
+        The view ops that lead from the base to what it is a view of, the last one first.
+    op, values
+        The op that made it, with its arguments.
     seen : Node or None
         The base's node when the view's own was made.
     recorded : bool
@@ -51,18 +52,23 @@ class View:
         The mode in which it, or a view that it shows, was made without recording.
     """
 
-    __slots__ = ("base", "recorded", "seen", "steps", "unrecorded_in")
+    __slots__ = ("base", "before", "op", "recorded", "seen", "unrecorded_in", "values")
 
-    def __init__(self, base: Any, steps: Steps, recorded: bool) -> None:
-        self.base = base
-        self.steps = steps
-        self.seen = base._node
-        self.recorded = recorded
-        self.unrecorded_in = ""
+    base: Any
+    before: Any
+    op: Op
+    values: tuple[Any, ...]
+    seen: Any
+    recorded: bool
+    unrecorded_in: str
+
+    def steps(self) -> Steps:
+        """Return the view ops that lead from the base to it: no tuple of them is kept, as views are many."""
+        return (self.before, self.op, self.values)
 
     def replay(self, tensor: Any) -> Any:
         """Return the same view of another tensor."""
-        return replay(self.steps, tensor)
+        return replay(self.steps(), tensor)
 
 
 def _in_order(steps: Any) -> list[tuple[Op, tuple[Any, ...]]]:
@@ -102,32 +108,28 @@ def _result_of(op: Op, tensor: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
     return meta.shape, meta.dtype
 
 
-def note_view(
-    op: Op,
-    source: Any,
-    values: tuple[Any, ...],
-    output: Any,
-    recorded: bool,
-    plan: ViewPlan | None,
-) -> View:
+def note_view(op: Op, source: Any, values: tuple[Any, ...], output: Any, recorded: bool) -> View:
     """Attach a :class:`View` to the output of a view op."""
     outer = source._view
     view = View.__new__(View)
     view.unrecorded_in = "" if recorded or not dispatch_state.grad_disabled else _mode()
     if outer is None:
         base = source
-        view.steps = (None, op, values) if plan is None else plan.steps
+        view.before = None
         view.recorded = recorded
     else:
         base = base_of(outer)
         if op is AS_STRIDED and base._key is source._key:
-            view.steps = (None, op, _of_memory(values, base))
+            view.before = None
+            values = _of_memory(values, base)
         else:
-            view.steps = (outer.steps, op, values)
+            view.before = outer.steps()
         view.recorded = recorded and outer.recorded
         if outer.unrecorded_in:
             view.unrecorded_in = outer.unrecorded_in
     view.base = base
+    view.op = op
+    view.values = values
     view.seen = base._node
     output._view = view
     return view
@@ -248,7 +250,7 @@ def rebase(tensor: Any, node: Node) -> None:
     base = base_of(view)
     base_edge = edge_of(base) if requires_grad(base) else None
     before = base._node
-    base._node = ScatterView(base_edge, node, base, view.steps)
+    base._node = ScatterView(base_edge, node, base, view.steps())
     base._state = TRACKED
     if base._extra is not None and base._extra.retains_grad:
         retain(base, before)

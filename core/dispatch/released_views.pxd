@@ -9,7 +9,7 @@ cdef DispatchState dispatch_state
 
 cpdef executed(Op op, tuple args, dict kwargs)
 
-@cython.locals(result=TensorBase)
+@cython.locals(result=TensorBase, part=TensorBase, shown=Storage)
 cpdef released(object results, object args, object kwargs)
 
 cdef Storage _memory(Storage storage)

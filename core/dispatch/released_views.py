@@ -29,8 +29,17 @@ def released(results: Any, args: Any, kwargs: Any) -> Any:
         if result._view is not None and not _is_shown(_memory(result._storage), (args, kwargs)):
             dispatch_state.gradient.release_view(result)
     elif isinstance(results, (tuple, list)):
+        shown = None  # the memory of an argument, which most parts of it have
         for item in results:
-            released(item, args, kwargs)
+            if isinstance(item, TensorBase):
+                part = item
+                if shown is not None and part._storage is shown:
+                    continue
+                released(part, args, kwargs)
+                if part._view is not None:
+                    shown = part._storage
+            else:
+                released(item, args, kwargs)
     return results
 
 

@@ -19,7 +19,7 @@ cdef bint _same(object planned, object given)
 
 cdef class ViewPlan(PlannedCall):
     cdef public Op op
-    cdef public tuple values, steps
+    cdef public tuple values
     cdef public object shape
     cdef public DispatchKey result
     cdef public bint single

@@ -89,11 +89,9 @@ class ViewPlan(PlannedCall):
         The view's, where it shows the same bytes as other numbers.
     where : int
         Where in memory the tensor has to lie: `ANYWHERE`, `IN_ROWS`, `AT_START`.
-    steps : tuple
-        The view as a step from a tensor that is no view itself.
     """
 
-    __slots__ = ("op", "result", "shape", "single", "steps", "values", "where")
+    __slots__ = ("op", "result", "shape", "single", "values", "where")
 
     def __init__(
         self,
@@ -117,7 +115,6 @@ class ViewPlan(PlannedCall):
             self.where = layout_read(op)
             if op.layout and _but_for_ones(given) == _but_for_ones(shape):
                 self.where = ANYWHERE
-        self.steps = (None, op, values)
 
 
 def layout_read(op: Op) -> int:

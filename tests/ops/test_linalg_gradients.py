@@ -202,3 +202,78 @@ def test_losses_that_depend_on_phases_are_refused(name: str, batch: tuple[int, .
                 way()
     if name.startswith(("eigh", "svd")):
         assert gradient(matrix(*batch, 3, 3, dtype=tp.float64)).isfinite().all()
+
+
+# --- large systems, whose factors the backward pass takes again -----------------------------------
+
+LARGE_SYSTEMS = [
+    (dtype, left, width)
+    for dtype in ("float64", "complex128")
+    for left in (True, False)
+    for width in (None, 1, 5)
+    if left or width is not None
+]  # fmt: skip
+
+
+def _large_system(dtype: str, left: bool, width: int | None) -> tuple[Any, Any, Any]:
+    n, dtype_ = 130, getattr(tp, dtype)
+    generator = tp.Generator().manual_seed(3)
+    A = tp.randn(n, n, dtype=dtype_, generator=generator) + 12 * tp.eye(n, dtype=dtype_)
+    shape = (n,) if width is None else (n, width) if left else (width, n)
+    return A, tp.randn(shape, dtype=dtype_, generator=generator), left
+
+
+def _solutions(A: Any, B: Any, left: bool) -> Any:
+    return tp.linalg.solve(A, B, left=left)
+
+
+def _by_inverse(A: Any, B: Any, left: bool) -> Any:
+    return tp.linalg.inv(A) @ B if left else B @ tp.linalg.inv(A)
+
+
+def _first_and_second(solve: Any, A: Any, B: Any, left: bool) -> list[Any]:
+    """Return the gradients of a plain pass, of a recorded one, and of those gradients."""
+    A, B = A.clone().requires_grad_(), B.clone().requires_grad_()
+    plain = tp.autograd.grad((solve(A, B, left).abs() ** 3).sum(), [A, B])
+    recorded = tp.autograd.grad((solve(A, B, left).abs() ** 3).sum(), [A, B], create_graph=True)
+    second = tp.autograd.grad(sum((g.abs() ** 2).sum() for g in recorded), [A, B])
+    return [*plain, *recorded, *second]
+
+
+@pytest.mark.parametrize(("dtype", "left", "width"), LARGE_SYSTEMS)
+def test_gradients_of_large_systems_are_those_of_the_inverse(
+    dtype: str, left: bool, width: int | None
+) -> None:
+    system = _large_system(dtype, left, width)
+    found, expected = (_first_and_second(solve, *system) for solve in (_solutions, _by_inverse))
+    for one, other in zip(found, expected, strict=True):
+        tp.testing.assert_close(one, other, rtol=1e-9, atol=1e-9 * float(other.abs().max()))
+
+
+@pytest.mark.parametrize(("dtype", "left", "width"), LARGE_SYSTEMS)
+def test_tangents_of_large_systems_reach_their_gradients(
+    dtype: str, left: bool, width: int | None
+) -> None:
+    """In forward mode over a plain pass, the factors stand for the matrix at one point alone."""
+    A, B, left = _large_system(dtype, left, width)
+    direction = _large_system(dtype, left, width)[0].mT
+    found = []
+    for solve in (_solutions, _by_inverse):
+        with tp.autograd.forward_ad.dual_level():
+            dual = tp.autograd.forward_ad.make_dual(A.clone().requires_grad_(), direction)
+            X = solve(dual, B, left)
+            (gradient,) = tp.autograd.grad((X.abs() ** 3).sum(), [dual])
+            found.append([tp.autograd.forward_ad.unpack_dual(t).tangent for t in (X, gradient)])
+    for one, other in zip(*found, strict=True):
+        tp.testing.assert_close(one, other, rtol=1e-9, atol=1e-9 * float(other.abs().max()))
+
+
+def test_backward_of_a_large_system_factorizes_nothing() -> None:
+    A, B, left = _large_system("float64", True, 2)
+    A.requires_grad_()
+    X = _solutions(A, B, left)
+    with tp.autograd.profiler.profile() as profile:
+        X.sum().backward()
+    called = {event.name for event in profile.function_events}
+    assert any(name.endswith("linalg_lu_solve") for name in called), called
+    assert not any("factor" in name or "solve_ex" in name or "solve_lu" in name for name in called)

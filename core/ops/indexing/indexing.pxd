@@ -8,3 +8,5 @@ cdef Op _BASIC_INDEX
 
 cpdef at(TensorBase input, object dim, object index)
 cpdef part(TensorBase input, object dim, object start, object stop)
+cpdef part_of_shape(TensorBase input, object dim, object start, object stop, object shape)
+cpdef tuple resized(object shape, object dim, object size)

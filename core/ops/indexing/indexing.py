@@ -86,13 +86,20 @@ def at(input: Any, dim: int, index: int) -> Any:
 
 def part(input: Any, dim: int, start: int, stop: int) -> Any:
     """Return the view of positions from `start` to before `stop`; all arguments canonical."""
-    shape = input._shape
+    return part_of_shape(input, dim, start, stop, resized(input._shape, dim, stop - start))
+
+
+def part_of_shape(input: Any, dim: int, start: int, stop: int, shape: Shape) -> Any:
+    """Return what :func:`part` does, whose shape is known, as the parts of a tensor share one."""
+    positions = slice(start, stop)
     return show(
-        _BASIC_INDEX,
-        input,
-        ((*((_ALL,) * dim), slice(start, stop)),),
-        (*shape[:dim], stop - start, *shape[dim + 1 :]),
+        _BASIC_INDEX, input, ((*((_ALL,) * dim), positions) if dim else (positions,),), shape
     )
+
+
+def resized(shape: Shape, dim: int, size: int) -> Shape:
+    """Return a shape with another size of one dimension."""
+    return (*shape[:dim], size, *shape[dim + 1 :])
 
 
 @composite(view=True)

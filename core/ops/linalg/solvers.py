@@ -23,6 +23,7 @@ from .rules import (
     linalg_check_errors,
     transpose,
 )
+from .triangular import linalg_lu_solve
 
 if TYPE_CHECKING:
     from ...tensor.tensor import Tensor
@@ -47,7 +48,48 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
     vector = _check_system(name, A, B, left)
     if vector or check_errors or not left or A._shape[:-2] != B._shape[:-2]:
         return Delegated(_solve_checked(A, B, left, check_errors, name))
+    if len(A._shape) == 2 and A._shape[0] >= _LARGE and B._shape[1]:
+        X, _, _, info = linalg_solve_lu(A, B)
+        return Delegated(results.linalg_solve_ex(X, info))
     return Spec((A, B), outputs=((B._shape, B.dtype), (A._shape[:-2], int32)))
+
+
+#: Rows of a matrix whose factors are kept for the backward pass, as computing them again takes long.
+_LARGE = 128
+
+
+def _canonical_solve_lu(A: Any, B: Any) -> tuple[Any, Any]:
+    name = "linalg_solve_lu"
+    if _check_system(name, A, B, True) or A._shape[:-2] != B._shape[:-2]:
+        raise RuntimeError(
+            f"{name}: expected a matrix B for each of A, got {list(A._shape)} and {list(B._shape)}"
+        )
+    return A, B
+
+
+@composite(rule=_canonical_solve_lu, outputs="result, LU, pivots, info", method=False)
+def linalg_solve_lu(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return X with A X = B, and the LU factors of A, by which the backward pass solves with its adjoint.
+
+    Parameters
+    ----------
+    A, B : Tensor
+        ``(*, n, n)`` and ``(*, n, k)``.
+
+    Returns
+    -------
+    (result, LU, pivots, info) : tuple of Tensor
+        Gradients go through the first alone.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> X, LU, pivots, info = tp.ops.linalg_solve_lu(tp.tensor([[2.0]]), tp.tensor([[4.0]]))
+    >>> X, LU
+    (tensor([[2.]]), tensor([[2.]]))
+    """
+    LU, pivots, info = linalg_lu_factor_ex(A)
+    return linalg_lu_solve(LU, pivots, B), LU.detach(), pivots, info
 
 
 def _check_system(name: str, A: Any, B: Any, left: bool) -> bool:

@@ -1,5 +1,5 @@
 from tensorplug.core.dispatch.state cimport DispatchState
-from tensorplug.core.ops.indexing.indexing cimport at, part
+from tensorplug.core.ops.indexing.indexing cimport at, part, part_of_shape, resized
 from tensorplug.core.ops.rules cimport check_tensor
 from tensorplug.core.tensor.shapes cimport normalize_dim
 from tensorplug.core.tensor.base cimport TensorBase

@@ -12,7 +12,7 @@ from ...dispatch.op_registry import composite
 from ...dispatch.state import dispatch_state
 from ...tensor.base import TensorBase
 from ...tensor.shapes import as_shape, existing_dim, is_truth, normalize_dim
-from ..indexing.indexing import at, part
+from ..indexing.indexing import at, part, part_of_shape, resized
 from ..rules import check_tensor
 
 if TYPE_CHECKING:
@@ -96,13 +96,18 @@ def _parts(input: Any, sizes: list[int], dim: int) -> tuple[Any, ...]:
     """Return the views of :func:`split_with_sizes` for canonical arguments."""
     parts = []
     start = 0
+    common = -1
+    shape = input._shape
     many = _are_many(len(sizes))
     try:
         if many:
             gc.disable()
         for length in sizes:
-            parts.append(part(input, dim, start, start + length))
-            start += length
+            if length != common:  # most have one length
+                common, shape = length, resized(input._shape, dim, length)
+            stop = start + length
+            parts.append(part_of_shape(input, dim, start, stop, shape))
+            start = stop
     finally:
         if many:
             gc.enable()

@@ -11,6 +11,7 @@ from tensorplug.core.device.dtypes import DType, float32
 from tensorplug.core.errors import LinAlgError
 from tensorplug.core.ops.linalg.factors import linalg_cholesky
 from tensorplug.core.ops.linalg.lu import linalg_ldl_factor, linalg_lu_factor
+from tensorplug.core.ops.linalg.triangular import linalg_lu_solve
 
 from ...records import ErrorSample, OpRecord, Sample
 from ._matrices import (
@@ -73,6 +74,23 @@ def _system_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(2, 2), make(3)), RuntimeError, "Incompatible shapes")
     yield ErrorSample(Sample(make(2, 2), make(2, dtype=float32)), RuntimeError, "same dtype")
     yield ErrorSample(Sample(make(2, 2), make(2), left=False), RuntimeError, "left=False")
+
+
+def _check_factored(results: Any, sample: Sample) -> None:
+    from ._matrices import assert_near, exact
+
+    A, B = sample.args
+    X, LU, pivots, info = results
+    expected = np.linalg.solve(*exact(A, B))
+    found, again = exact(X, linalg_lu_solve(LU, pivots, B))
+    assert_near(found, expected, A, "the solution")
+    assert_near(again, expected, A, "that of the factors")
+    assert not info.any()
+
+
+def _factored_errors(make: Any) -> Iterator[ErrorSample]:
+    yield ErrorSample(Sample(make(2, 3), make(2, 1)), RuntimeError, "2 by 3")
+    yield ErrorSample(Sample(make(2, 2), make(2)), RuntimeError, "a matrix B for each of A")
 
 
 def _solve_errors(make: Any) -> Iterator[ErrorSample]:
@@ -300,6 +318,14 @@ _BY_RANK = {"meta": "the shape of the residuals depends on the ranks"}
 
 
 RECORDS = [
+    OpRecord(
+        "linalg_solve_lu",
+        _systems,
+        check=_check_factored,
+        gradient=False,  # only the solution has one; see tests/ops/test_linalg_gradients.py
+        errors=_factored_errors,
+        **_ROUNDED,
+    ),
     OpRecord(
         "linalg_solve_ex",
         _public_systems,

@@ -53,6 +53,7 @@ def kernels(below):
     det_below, slogdet_below, solve_below, inverse_below = (
         below("linalg_det"), below("linalg_slogdet"), below("linalg_solve_ex"), below("linalg_inv_ex"))
     lu_solve_below, triangular_below = below("linalg_lu_solve"), below("linalg_solve_triangular")
+    factor_below = below("linalg_lu_factor_ex")
 
     def linalg_lu_solve(LU, pivots, B, left, adjoint):
         cdef np.ndarray factors, chosen, result
@@ -64,7 +65,11 @@ def kernels(below):
             return lu_solve_below(LU, pivots, B, left, adjoint)
         chosen = contiguous(pivots)
         cdef const int *rows = <const int *> np.PyArray_DATA(chosen)
-        factors, result = contiguous(LU), copied(B)
+        factors = LU.swapaxes(-1, -2)
+        cdef bint turned = np.PyArray_IS_C_CONTIGUOUS(factors) and last_size(LU) > SMALL  # as LAPACK wants it
+        if not turned:
+            factors = contiguous(LU)
+        result = copied(B)
         batch, right = matrices_of(factors), matrices_of(result)
         n, columns, size = batch.rows, right.columns, np.PyArray_ITEMSIZE(factors)
         if np.PyArray_TYPE(chosen) != np.NPY_INT32:
@@ -79,16 +84,51 @@ def kernels(below):
             return solved_by_adjoint(factors, chosen, result)
         getrs = <call9> routine("getrs", LU.dtype.char)
         cdef char *way = "C" if adjoint else "N"
-        cdef char *matrix = <char *> room(batch.bytes + right.bytes)
-        cdef char *sides = matrix + batch.bytes
+        cdef char *sides = <char *> room(right.bytes + (0 if turned else batch.bytes))
+        cdef char *matrix = sides + right.bytes
         with nogil:
             for k in range(batch.count):
-                transpose_into(batch.data + k * batch.bytes, matrix, n, n, size)
+                if turned:
+                    matrix = batch.data + k * batch.bytes
+                else:
+                    transpose_into(batch.data + k * batch.bytes, matrix, n, n, size)
                 transpose_into(right.data + k * right.bytes, sides, n, columns, size)
                 getrs(way, &n, &columns, matrix, &n, <void *> (rows + k * n), sides, &n, &info)
                 transpose_into(sides, right.data + k * right.bytes, columns, n, size)
-        free(matrix)
+        free(sides)
         return result
+
+    def linalg_solve_lu(A, B):
+        cdef np.ndarray own, factors, result, pivots, info
+        cdef matrices batch, right
+        cdef Py_ssize_t k
+        cdef int n, columns, size, ignored
+        if not (A.size and B.size and same_batch(A, 2, B, 2)):
+            own, pivots, info = factor_below(A, True)
+            return lu_solve_below(own, pivots, B, True, False), own, pivots, info
+        own, result = contiguous(A), copied(B)
+        factors = empty_like(own, last_size(own), last_size(own))  # as LAPACK wants them, and linalg_lu_solve takes them again
+        batch, right = matrices_of(factors), matrices_of(result)
+        n, columns, size = batch.rows, right.columns, np.PyArray_ITEMSIZE(own)
+        info = per_matrix(own, np.NPY_INT32)
+        pivots = per_matrix(own, np.NPY_INT32, n)
+        cdef call6 getrf = <call6> routine("getrf", A.dtype.char)
+        cdef call9 getrs = <call9> routine("getrs", A.dtype.char)
+        cdef const char *given = <const char *> np.PyArray_DATA(own)
+        cdef int *rows = <int *> np.PyArray_DATA(pivots)
+        cdef int *failed = <int *> np.PyArray_DATA(info)
+        cdef char *sides = <char *> room(right.bytes)
+        cdef char *matrix
+        with nogil:
+            for k in range(batch.count):
+                matrix = batch.data + k * batch.bytes
+                transpose_into(given + k * batch.bytes, matrix, n, n, size)
+                getrf(&n, &n, matrix, &n, rows + k * n, failed + k)
+                transpose_into(right.data + k * right.bytes, sides, n, columns, size)
+                getrs(<char *> "N", &n, &columns, matrix, &n, rows + k * n, sides, &n, &ignored)
+                transpose_into(sides, right.data + k * right.bytes, columns, n, size)
+        free(sides)
+        return result, factors.swapaxes(-1, -2), pivots, info
 
     def solved(A, np.ndarray result, bint inverse):
         """Overwrite right sides with solutions, or `A` itself with the inverse; return whether one is singular."""
@@ -236,7 +276,7 @@ def kernels(below):
     return {
         function.__name__: function
         for function in (
-            linalg_lu_solve, linalg_solve_ex, linalg_inv_ex, linalg_det, linalg_slogdet,
-            linalg_solve_triangular,
+            linalg_lu_solve, linalg_solve_ex, linalg_solve_lu, linalg_inv_ex, linalg_det,
+            linalg_slogdet, linalg_solve_triangular,
         )
     }
