@@ -11,7 +11,7 @@ from tensorplug.plugin import DType, KernelTable
 from .. import special
 from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
 from ..below import below
-from ..halves import add_floats
+from ..halves import HALVES, add_floats, in_single
 from ..pointwise_fused import Fused
 
 #: What they are called in SciPy.
@@ -35,7 +35,9 @@ def build(table: KernelTable) -> None:
     for op, name in _OF_TWO.items():
         add_floats(table, op, special.Function(name).of_two)
     # Of double the errors of its powers would be larger than SciPy's.
-    table.add("special_zeta", special.Function("zeta").of_two, dtypes=SINGLE_AND_DOUBLE[:1])
+    zeta = special.Function("zeta").of_two
+    table.add("special_zeta", zeta, dtypes=SINGLE_AND_DOUBLE[:1])
+    table.add("special_zeta", in_single(zeta), dtypes=HALVES)
     functions = {name: special.Function(own).of_one for name, own in _BESSEL.items()}
     bessel_below = below("bessel")
     airy = functions["airy_ai"]
