@@ -12,14 +12,12 @@ from ..errors import check_flag
 from .base import TensorBase
 from .layout import (
     check_format,
-    contiguous_format,
-    format_strides,
     preserve_format,
     strides_like,
     strides_of,
     suggested_format,
 )
-from .shapes import contiguous_strides
+from .shapes import Shape, contiguous_strides
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -52,9 +50,6 @@ _Parsed = tuple[Device | None, DType | None, bool, bool, Any]
 
 def _read_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Parsed:
     """Return what the arguments of ``Tensor.to`` ask for; those that were read before are known."""
-    for value in (*args, *kwargs.values()):
-        if isinstance(value, TensorBase):  # it would be kept alive
-            return _parse_to(args, kwargs)
     key = (*args, *map(type, args), *kwargs.items())  # 1 is equal to True
     try:
         known = _read.get(key)
@@ -62,6 +57,9 @@ def _read_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Parsed:
         known = None
     if known is None:
         known = _parse_to(args, kwargs)
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, TensorBase):  # it would be kept alive
+                return known
         if len(_read) >= _KEPT:
             _read.clear()
         _read[key] = known
@@ -125,35 +123,32 @@ def to_format(
 ) -> Any:
     """Return what ``Tensor.to`` does where it is given a memory format."""
     check_format(memory_format, "to")
-    shape = input._shape
-    kept = memory_format is preserve_format
-    if not kept:
-        format_strides(shape, memory_format, "to")  # raises before anything is copied
     own = input._key
+    shape: Shape = input._shape
+    kept = memory_format is preserve_format
+    # Raises before anything is copied.
+    stride = None if kept else strides_of(shape, memory_format, own, "to")
     if device is None or device is own.device or canonical_device(device) is own.device:
-        if (
-            dtype is not None
-            and dtype is not own.dtype
-            and (memory_format is contiguous_format or (kept and 1 not in shape))
-            and own.runtime.is_contiguous(input._array)
-        ):
+        converts = dtype is not None and dtype is not own.dtype
+        in_rows = stride is None and not (kept and 1 in shape)
+        if converts and in_rows and own.runtime.is_contiguous(input._array):
             return CAST.call(input, dtype)  # in rows, as the input
-        result = input if dtype is None or dtype is own.dtype else CAST.call(input, dtype)
+        result = CAST.call(input, dtype) if converts else input
     else:
         # What comes to the host may be copied once more there, for which it has to have arrived.
         waits = not non_blocking or device.type == CPU.type
         result = input.to(device=device, dtype=dtype, non_blocking=not waits)
+        stride = None if kept else strides_of(shape, memory_format, result._key, "to")
     if (
         result is input
         and not copy
-        and (kept or suggested_format(shape, input.stride()) is memory_format)
+        and (kept or suggested_format(shape, own.runtime.strides(input._array)) is memory_format)
     ):
         return input
-    stride = (
-        strides_like(input, None, "to")
-        if kept
-        else strides_of(shape, memory_format, result._key, "to")
-    )
-    if result is not input and result.stride() == (stride or contiguous_strides(shape)):
-        return result
+    if kept:
+        stride = strides_like(input, None, "to")
+    if result is not input:
+        lies = result._key.runtime.strides(result._array)
+        if lies == (contiguous_strides(shape) if stride is None else stride):
+            return result
     return CLONE.call(result) if stride is None else CLONE_STRIDED.call(result, stride)

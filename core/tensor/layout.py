@@ -210,9 +210,15 @@ def strides_like(input: Any, memory_format: Any, name: str) -> Shape | None:
     if memory_format is None or memory_format is preserve_format:
         if 1 not in shape and runtime.is_contiguous(input._array):
             return None
-        stride = preserved_strides(shape, runtime.strides(input._array))
-        return None if stride == contiguous_strides(shape) else stride
+        return _unless_rows(shape, runtime.strides(input._array))
     return strides_of(shape, memory_format, input._key, name)
+
+
+@_remembered
+def _unless_rows(shape: Shape, strides: Shape) -> Shape | None:
+    """Return the strides that a copy keeps, None if they lay it out row by row."""
+    stride = preserved_strides(shape, strides)
+    return None if stride == contiguous_strides(shape) else stride
 
 
 def strides_of(shape: Shape, memory_format: Any, key: DispatchKey, name: str) -> Shape | None:
@@ -220,7 +226,11 @@ def strides_of(shape: Shape, memory_format: Any, key: DispatchKey, name: str) ->
 
     They do so in any format where there are no elements, and on a device without strides.
     """
+    stride = _format_unless_rows(shape, memory_format, name)
+    return stride if stride is None or "views" in key.runtime.capabilities else None
+
+
+@_remembered
+def _format_unless_rows(shape: Shape, memory_format: Any, name: str) -> Shape | None:
     stride = format_strides(shape, memory_format, name)
-    if stride == contiguous_strides(shape) or 0 in shape:
-        return None
-    return stride if "views" in key.runtime.capabilities else None
+    return None if stride == contiguous_strides(shape) or 0 in shape else stride

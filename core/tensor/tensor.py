@@ -594,10 +594,10 @@ class Tensor(TensorMethods):
                 return self
             if isinstance(wanted, TensorBase) and wanted._key is self._key:
                 return self
-        if len(args) == len(kwargs) == 1 and type(args[0]) is DType:
+        elif len(kwargs) == 1 and (not args or (len(args) == 1 and type(args[0]) is DType)):
             chosen = kwargs.get("memory_format")
             if chosen is not None:
-                return to_format(self, chosen, None, args[0])
+                return to_format(self, chosen, None, args[0] if args else None)
         return converted(self, args, kwargs)
 
     def to_device(self, device: Device | str, /, *, stream: Any = None) -> Tensor:

@@ -14,7 +14,7 @@ from tensorplug.core.ops.rules import in_float32
 from tensorplug.core.tensor.predicates import all_samples, any_in_samples, largest_in_samples
 
 from ..ops._gradients import gradients
-from ..ops.embedding import embedding, limit_norms
+from ..ops.embedding import embedding, has_gradient, limit_norms
 from ._common import tensor
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
@@ -52,17 +52,17 @@ def _canonical_bag(
     if max_norm is not None:
         _check_offsets(offsets, input)
         limit_norms(weight, input.reshape(-1).to(int64), max_norm, norm_type)
-    if sparse:
+    if sparse and has_gradient(weight):
         return Delegated(
             _bags(
                 weight, input, offsets, scale_grad_by_freq, mode, per_sample_weights,
                 include_last_offset, padding, True,
             )
         )  # fmt: skip
-    if max_norm is not None:
+    if sparse or max_norm is not None:
         return Delegated(
             embedding_bag(
-                input, weight, offsets, None, norm_type, scale_grad_by_freq, mode, sparse,
+                input, weight, offsets, None, norm_type, scale_grad_by_freq, mode, False,
                 per_sample_weights, include_last_offset, padding,
             )
         )  # fmt: skip

@@ -43,11 +43,11 @@ def _canonical_embedding(
     indices = input if input.dtype is int64 else input.to(int64)
     if max_norm is not None:
         limit_norms(weight, input, max_norm, norm_type)
-    if sparse:
+    if sparse and has_gradient(weight):
         from tensorplug.sparse.gradients import rows  # on first use: few do
 
         return Delegated(rows(weight, indices, padding_idx, bool(scale_grad_by_freq)))
-    if max_norm is not None:
+    if sparse or max_norm is not None:
         return Delegated(
             embedding(indices, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
         )
@@ -101,10 +101,15 @@ def embedding(
     return flat.reshape(*input._shape, weight._shape[1])
 
 
+def has_gradient(weight: Any) -> bool:
+    """Return whether a table may have a gradient: it is the only thing that can be sparse."""
+    return bool(weight._state or dispatch_state.layers_active)
+
+
 def limit_norms(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
     """Scale the rows that `indices` names down to `max_norm`, in place, and leave tangents as they are."""
     indices = indices if indices.dtype is int64 else indices.to(int64)
-    if not (weight._state or dispatch_state.layers_active):  # entering modes takes longer
+    if not has_gradient(weight):  # entering modes takes longer
         embedding_renorm(weight, indices, float(max_norm), float(norm_type))
         return
     with no_grad(), ActiveLevels(state.batches, ()):

@@ -389,3 +389,25 @@ def test_bad_input(call, error):
 def test_rows_that_a_table_does_not_have(row):
     with pytest.raises(IndexError, match="index out of range in self"):
         F.embedding(tp.tensor([0, row]), tp.ones(3, 2))
+
+
+@pytest.mark.parametrize("max_norm", [None, 1.0])
+def test_sparse_gradients_are_asked_for_by_tables_that_have_some(max_norm):
+    """A call with a table without a gradient is remembered; the next one's table may have one."""
+    index, bags = tp.tensor([[0, 2], [1, 2]]), tp.tensor([0, 2])
+    for _ in range(3):
+        for grad in (False, True):
+            table = tp.ones(4, 3, requires_grad=grad)
+            rows = F.embedding(index, table, max_norm=max_norm, sparse=True)
+            sums = F.embedding_bag(
+                index.reshape(-1), table, bags, max_norm=max_norm, mode="sum", sparse=True
+            )
+            same = F.embedding(index, table.detach().clone(), max_norm=max_norm)
+            assert tp.equal(rows, same)
+            assert tp.allclose(sums, same.sum(1))
+            assert rows.requires_grad is grad
+            assert sums.requires_grad is grad
+            if grad:
+                for result in (rows, sums):
+                    (gradient,) = tp.autograd.grad(result.sum(), table)
+                    assert gradient.is_sparse

@@ -67,3 +67,23 @@ def test_decimals_beyond_powers_of_ten(decimals, dtype) -> None:
     found = tp.round(tp.tensor(values, dtype=getattr(tp, dtype)), decimals=decimals)
     expected = torch.round(torch.tensor(values, dtype=getattr(torch, dtype)), decimals=decimals)
     np.testing.assert_array_equal(found.tolist(), expected.tolist())
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_powers_of_two_to_complex_numbers(dtype: str) -> None:
+    """As exp(x ln 2); parts that are infinite leave the other part what it is, as in torch."""
+    generator = np.random.default_rng(0)
+    numbers = (generator.normal(size=200) + 1j * generator.normal(size=200)) * 4
+    x = tp.from_numpy(numbers).to(getattr(tp, dtype))
+    expected = np.exp(np.asarray(x.numpy(), np.complex128) * math.log(2))
+    near = 1e-6 if dtype == "complex64" else 1e-14
+    for found in (tp.exp2(x), x.clone().exp2_(), tp.exp2(x[::2])):
+        assert found.dtype is x.dtype
+        values = expected if len(found) == 200 else expected[::2]
+        assert (np.abs(found.numpy() - values) <= near * np.abs(values)).all()
+    edges = [complex(math.inf, 0.0), complex(-math.inf, 1.0), complex(1.0, math.inf)]
+    infinite, zero, lost = tp.exp2(tp.tensor(edges, dtype=x.dtype)).tolist()
+    assert infinite == complex(math.inf, 0.0)
+    assert zero == 0
+    assert math.isnan(lost.real)
+    assert math.isnan(lost.imag)

@@ -296,3 +296,25 @@ def test_dtypes_without_factorizations(dtype):
     for name in ("cholesky", "eigh", "eigvalsh", "det", "svdvals", "lu_factor", "qr", "inv"):
         with pytest.raises(NotImplementedError):
             getattr(tp.linalg, name)(tp.eye(2, dtype=dtype))
+
+
+@pytest.mark.parametrize("driver", ["gels", "gelsy", "gelsd", "gelss"])
+@pytest.mark.parametrize("dtype", [tp.float32, tp.float64, tp.complex64, tp.complex128], ids=str)
+@pytest.mark.parametrize("shape", [(2, 3), (3, 3), (5, 3), (40, 30)], ids=str)
+def test_least_squares_of_a_batch(driver: str, dtype: tp.dtype, shape: tuple[int, int]) -> None:
+    """Those of each matrix by itself; but for "gels", one of them has less than full rank."""
+    tp.manual_seed(0)
+    left, right = tp.randn(3, *shape, dtype=dtype), tp.randn(3, shape[0], 2, dtype=dtype)
+    if driver != "gels":
+        left[1, :, 0] = left[1, :, 1] = left[1, :, 2]
+    found = tp.linalg.lstsq(left, right, driver=driver)
+    for number in range(3):
+        matrix, values = left[number].numpy(), right[number].numpy()
+        expected = np.linalg.pinv(matrix, rcond=1e-4) @ values
+        np.testing.assert_allclose(found.solution[number].numpy(), expected, 1e-2, 1e-3)
+        if driver != "gels":
+            rank = np.linalg.matrix_rank(matrix, tol=1e-3)
+            assert found.rank[number].item() == rank
+    if driver in ("gelsd", "gelss"):
+        sizes = np.linalg.svd(left.numpy(), compute_uv=False)
+        np.testing.assert_allclose(found.singular_values.numpy(), sizes, 1e-4, 1e-4)

@@ -72,7 +72,6 @@ KNOWN = {
     "square": "of complex infinities",
     "ldexp": "of complex infinities",
     "float_power": "of complex infinities",
-    "exp2": "of complex infinities",
     "histc": "which of two bins a denormal number falls into",
     "addcmul": "may overflow on the way, by the order of its products",
     "addcdiv": "as addcmul",

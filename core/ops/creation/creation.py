@@ -18,13 +18,14 @@ from ...device.dtypes import (
     scalar_dtype,
 )
 from ...device.scalars import fitting, loosely
+from ...dispatch.execution import kernel_of
 from ...dispatch.keys import DispatchKey, default_device, dispatch_key
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_dtypes import resizes_silently
 from ...dispatch.state import dispatch_state
 from ...errors import type_name
 from ...tensor.base import new_tensor as wrap_array
-from ...tensor.creation import leaf, show_memory
+from ...tensor.creation import AS_STRIDED, leaf, show_memory
 from ...tensor.layout import strides_of
 from ...tensor.shapes import Shape, as_shape, check_sizes
 from ..rules import number
@@ -310,10 +311,18 @@ def scalar_tensor(
 def in_strides(
     shape: Shape, stride: Shape | None, key: DispatchKey, make: Callable[[Shape], Any]
 ) -> Any:
-    """Return what `make` makes of a shape, in given strides where the device has any; None is by rows."""
+    """Return what `make` makes of a shape, in given strides where the device has any; None is by rows.
+
+    The strides leave no gaps.
+    """
     if stride is None or "views" not in key.runtime.capabilities:
         return make(shape)
-    return show_memory(make((math.prod(shape),)), shape, stride, 0)
+    memory = make((math.prod(shape),))
+    if key.is_meta or dispatch_state.layers_active or dispatch_state.inference:
+        return show_memory(memory, shape, stride, 0)
+    # Strides without gaps fit, and nothing else shows the memory.
+    array = kernel_of(AS_STRIDED, key)(memory._array, shape, stride, 0)
+    return wrap_array(array, key, shape)
 
 
 resizes_silently(zeros, ones, empty, full)

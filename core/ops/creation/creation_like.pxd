@@ -2,7 +2,7 @@ cimport cython
 
 from tensorplug.core.dispatch.keys cimport DispatchKey, dispatch_key
 from tensorplug.core.tensor.layout cimport strides_like
-from tensorplug.core.ops.creation.creation cimport made, memory_of, sizes_of
+from tensorplug.core.ops.creation.creation cimport in_strides, made, memory_of, sizes_of
 from tensorplug.core.ops.rules cimport check_tensor, number
 
 @cython.locals(key=DispatchKey)

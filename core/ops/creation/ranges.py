@@ -263,20 +263,9 @@ def linspace(
     tensor([0.0000, 0.5000, 1.0000])
     """
     first, last = _zero_dim(start, "linspace", "start"), _zero_dim(end, "linspace", "end")
-    if first is not start or last is not end:  # calls with numbers are replayed
-        chosen_by = _given(dtype=dtype, device=device, requires_grad=requires_grad)
-        same: Tensor = linspace(first, last, steps, **chosen_by)
-        return same
     default = default_complex() if isinstance(first + last, complex) else None
     chosen, where = options(dtype, device, default)
     return made(_spaced(first, last, steps, chosen, where, "linspace"), requires_grad)
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    """Return the options that were given: each takes a call longer."""
-    return {
-        name: value for name, value in options.items() if value is not None and value is not False
-    }
 
 
 def _zero_dim(value: Any, name: str, argument: str) -> Number:
@@ -354,10 +343,6 @@ def logspace(
     tensor([  1.,  10., 100.])
     """
     first, last = _zero_dim(start, "logspace", "start"), _zero_dim(end, "logspace", "end")
-    if first is not start or last is not end:  # calls with numbers are replayed
-        chosen_by = _given(dtype=dtype, device=device, requires_grad=requires_grad)
-        same: Tensor = logspace(first, last, steps, base, **chosen_by)
-        return same
     default = default_complex() if isinstance(first + last, complex) else None
     chosen, where = options(dtype, device, default)
     if chosen.category == BOOL:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from ...device.dtypes import FLOATING
-from ...dispatch.op_registry import Spec, composite, primitive
+from ...device.dtypes import COMPLEX, FLOATING
+from ...dispatch.op_registry import Spec, composite, handle, primitive
 from ..arithmetic.division import div
+from ..arithmetic.pointwise import mul
 from ..arithmetic.powers import pow
 from ..rules import cast, check_tensor, elementwise, to_floating
 
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "rsqrt", "sqrt"]
 
+_COMPLEX, _REAL, _IMAG = handle("complex"), handle("real"), handle("imag")
+
 _LN2 = math.log(2)
-
-
 _LN10 = math.log(10)
 
 
@@ -80,6 +81,10 @@ def exp2(input: Tensor) -> Tensor:
     check_tensor(input, "exp2")
     if input.dtype.category < FLOATING:
         return exp2(cast(input, to_floating(input.dtype)))
+    if input.dtype.category == COMPLEX and input.dtype.itemsize > 4:
+        # By parts: a product with a complex ln 2 would make NaN of what is infinite.
+        real, imag = [mul(part.call(input), _LN2) for part in (_REAL, _IMAG)]
+        return exp(_COMPLEX.call(real, imag))
     return pow(2.0, input)
 
 

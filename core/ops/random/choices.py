@@ -71,10 +71,10 @@ def multinomial(
     """
     check_tensor(input, "multinomial")
     weights: Any = input.detach() if input._state or dispatch_state.layers_active else input
+    if weights._key.dtype.is_half:
+        weights = weights.to(float32)
     _check_weights(weights, num_samples, replacement)
     source = source_of(input, generator, "multinomial")
-    if weights._key.dtype.itemsize == 2:
-        weights = weights.to(float32)
     if not replacement or num_samples == 1:
         drawn: Any = uniform_numbers(weights._shape, weights._key, source)
         race = -(-drawn).log1p()

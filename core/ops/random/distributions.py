@@ -47,11 +47,13 @@ def checked_chance(p: Any, name: str) -> Any:
         raise NotImplementedError(f"{name}(): not implemented for {key.dtype.name}")
     if dispatch_state.layers_active or p._state:  # perhaps recorded
         p = p.detach()
+    if key.dtype.is_half:  # drawn numbers are compared in single precision
+        p = p.to(float32)
     if key.device.type == "cpu" and not p._batched and not is_within(p, 0.0, 1.0):
         raise RuntimeError(
             f"{name}(): Expected p_in >= 0 && p_in <= 1 for each element of the tensor"
         )
-    return p.to(float32) if key.dtype.itemsize == 2 else p
+    return p
 
 
 @composite()

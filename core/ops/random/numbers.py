@@ -24,6 +24,7 @@ from ...dispatch.state import dispatch_state
 from ...tensor.base import TensorBase, new_tensor
 from ...tensor.shapes import Shape
 from ..creation.creation import empty
+from ..rules import cast
 from .words import (
     bits,
     box_muller,
@@ -328,15 +329,17 @@ def bernoulli_numbers(
     into: Any = None,
 ) -> Any:
     """Return a generator's next numbers as :func:`bernoulli_new` makes them; see :func:`uniform_numbers`."""
-    given = chance
+    given, compared = chance, key
     if isinstance(chance, TensorBase):
-        alike = chance._key is key and chance._shape == shape
+        if chance._key is not key and into is None:  # what is drawn is converted
+            compared = key.with_dtype(_compared_in(chance, key.dtype))
+        alike = chance._key is compared and chance._shape == shape
         given = chance._array if alike else None
     if given is not None:
-        words = 2 if key.dtype is float64 else 1
-        made = by_kernel(_BERNOULLI, shape, key, generator, words, (given,), into)
+        words = 2 if compared.dtype is float64 else 1
+        made = by_kernel(_BERNOULLI, shape, compared, generator, words, (given,), into)
         if made is not None:
-            return made
+            return made if compared is key else cast(made, key.dtype)
     if into is not None:
         return None
     draw = partial(bits, device=key.device, generator=generator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast as typed
 
@@ -148,6 +149,7 @@ def _canonical_as_strided_scatter(
     return input, _source(input, src, shape, "as_strided_scatter"), shape, strides, offset
 
 
+@functools.lru_cache(maxsize=1024)  # it takes as long as the kernel
 def _overlap(shape: Shape, strides: Shape) -> bool:
     """Return whether elements of a view may share memory."""
     reach = 0

@@ -30,6 +30,11 @@ def fit(input: Any, *numbers: Any) -> bool:
     return all([number.dtype is dtype for number in numbers])
 
 
+def without_history(tensor: Any) -> Any:
+    """Return a tensor of which nothing is differentiated; itself if it requires no gradient."""
+    return tensor.detach() if tensor._state else tensor
+
+
 def check_floating(name: str, input: Any) -> None:
     """Raise NotImplementedError for complex numbers, and for integers, whose quotients would be cut off."""
     category = input._key.dtype.category

@@ -19,6 +19,7 @@ from ._shared import (
     fit,
     nothing,
     wide,
+    without_history,
 )
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def _of_batch(
         output = output.to(input.dtype)
     if running_mean is not None and running_var is not None and momentum is not None:
         count = input.numel() // max(input._shape[1], 1)
-        batch = mean.detach(), rstd.detach(), momentum, eps, count / (count - 1)
+        batch = without_history(mean), without_history(rstd), momentum, eps, count / (count - 1)
         if running_mean._state or running_var._state:
             with no_grad():
                 batch_norm_update_stats(running_mean, running_var, *batch)

@@ -11,7 +11,7 @@ from .indexing_gather import zeros
 
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport threads_for
-from .types cimport TP_BF16, TP_F16, TP_F32, TP_I64, descriptors, type_of
+from .types cimport TP_BF16, TP_F16, TP_F32, TP_I64, descriptors, element_of
 from .broadcasting cimport common_shape, is_of_shape
 from .indexing_gather cimport (
     GRAIN, TP_ADD, TP_PARTS, copied, kernels, merged, narrowed, positions, run_gather, run_scatter, separate, tp_indices,
@@ -197,7 +197,7 @@ cdef bint put(
 
 cdef tp_scatter writer(np.ndarray array, bint accumulate) noexcept:
     """Return what writes or adds elements; in half precision these are added in single."""
-    cdef int number = type_of(array), width = width_of(array)
+    cdef int number = element_of(array), width = width_of(array)
     if not accumulate:
         return kernels.scatter[width] if width >= 0 else NULL
     if number == TP_F16 or number == TP_BF16:
@@ -213,7 +213,7 @@ cdef np.ndarray put_new(
     The places are those of the indices, or without any those that were read.
     """
     cdef tp_scatter function = writer(array, accumulate)
-    cdef int number = type_of(array)
+    cdef int number = element_of(array)
     cdef bint half = accumulate and (number == TP_F16 or number == TP_BF16)
     cdef np.ndarray target
     if function == NULL or np.PyArray_TYPE(given) != np.PyArray_TYPE(array):
@@ -233,7 +233,7 @@ cdef np.ndarray put_new(
 def index_put(input, list indices, values, bint accumulate, fallback, out=None):
     """Return a copy of the input, or `out`, with values written or added at index arrays."""
     cdef np.ndarray array = plain_array(input), given = plain_array(values), target, places
-    cdef int number = type_of(array)
+    cdef int number = element_of(array)
     cdef tp_scatter function
     cdef Key key
     if out is None:
@@ -263,7 +263,7 @@ def index_put(input, list indices, values, bint accumulate, fallback, out=None):
 def indexed_sum(g, tuple shape, list indices, fallback):
     """Return zeros of `shape` with `g` added at index arrays: the gradient of :func:`index`."""
     cdef np.ndarray values = plain_array(g), target, places
-    cdef int number = type_of(values)
+    cdef int number = element_of(values)
     cdef Key key
     if number == TP_F16 or number == TP_BF16:
         wide = indexed_sum(pointwise.cast(values, descriptors[TP_F32]), shape, indices, fallback)
@@ -319,7 +319,7 @@ def put_slices(input, int dim, index, source, bint accumulate, fallback):
 def write_slices(input, int dim, index, source, bint accumulate, fallback):
     """Write slices to, or add them at, positions along a dimension of the input."""
     cdef np.ndarray array = plain_array(input), given = plain_array(source), places
-    cdef int number = type_of(array)
+    cdef int number = element_of(array)
     cdef tp_scatter function = writer(array, accumulate)
     cdef Key key
     places = slice_key(index, dim, &key)
@@ -446,7 +446,7 @@ def rows_sum(g, indices, Py_ssize_t rows, int64_t padding, fallback):
     cdef np.ndarray values = plain_array(g), places = positions(indices), table
     cdef tp_indices p
     cdef np.npy_intp shape[2]
-    cdef int number = type_of(values)
+    cdef int number = element_of(values)
     if number == TP_F16 or number == TP_BF16:
         wide = rows_sum(pointwise.cast(values, descriptors[TP_F32]), indices, rows, padding, fallback)
         return pointwise.cast(wide, descriptors[number])

@@ -22,7 +22,7 @@ cdef extern from "c/indexing_gather.h":
         int (*fits)(const tp_indices *, int) noexcept nogil
         int (*gather[5])(const tp_indices *, int) noexcept nogil
         tp_scatter scatter[5]
-        tp_scatter combine[4][10]
+        tp_scatter combine[4][12]
         int (*offsets)(int64_t *, const int64_t *, Py_ssize_t, int64_t, Py_ssize_t, int) noexcept nogil
         void (*clear)(char *, Py_ssize_t, int) noexcept nogil
         void (*count_true)(const char *, Py_ssize_t, Py_ssize_t *, int) noexcept nogil

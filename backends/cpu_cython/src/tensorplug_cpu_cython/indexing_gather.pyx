@@ -9,7 +9,7 @@ from . import pointwise
 
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport simd_level, threads_for
-from .types cimport TP_BF16, TP_F16, TP_F32, TP_I64, descriptors, type_of
+from .types cimport TP_BF16, TP_F16, TP_F32, TP_I64, descriptors, element_of
 from .memory_overlap cimport may_share
 
 np.import_array()
@@ -34,7 +34,7 @@ cdef int width_of(np.ndarray array) noexcept:
 cdef np.ndarray positions(object value):
     """Return an index as int64, one element behind the other."""
     cdef np.ndarray array = plain_array(value)
-    if type_of(array) != TP_I64:
+    if element_of(array) != TP_I64:
         array = array.astype("int64")
     return array if np.PyArray_IS_C_CONTIGUOUS(array) else numpy.ascontiguousarray(array)
 
@@ -181,7 +181,7 @@ cdef gathered(input, int dim, index, fallback):
     cdef np.ndarray array = plain_array(input), places = plain_array(index), result
     cdef tp_indices p
     cdef int width = width_of(array)
-    if type_of(places) != TP_I64:
+    if element_of(places) != TP_I64:
         places = positions(places)
     if width < 0:
         return fallback(input, dim, index)
@@ -213,7 +213,7 @@ cdef bint scatter_into(
 
 cdef np.ndarray copied(np.ndarray array):
     cdef np.ndarray result
-    if type_of(array) >= 0:
+    if element_of(array) >= 0:
         return pointwise.clone(array)
     result = new_array(array.descr, np.PyArray_NDIM(array), np.PyArray_DIMS(array), NULL)
     result[...] = array
@@ -231,7 +231,7 @@ def scatter(input, int dim, index, src, fallback, out=None):
     if (
         width < 0
         or np.PyArray_TYPE(values) != np.PyArray_TYPE(array)
-        or type_of(places) != TP_I64
+        or element_of(places) != TP_I64
         or not np.PyArray_SIZE(places)
         or (out is not None and not (out is input and separate(array, values) and separate(array, places)))
     ):
@@ -245,11 +245,11 @@ def scatter(input, int dim, index, src, fallback, out=None):
 def combine(input, int dim, index, src, int way, fallback, out=None):
     """Return a copy of the input, or `out`, with values combined where the index tells."""
     cdef np.ndarray array = plain_array(input), places = plain_array(index), values = plain_array(src), target
-    cdef int number = type_of(array)
+    cdef int number = element_of(array)
     if (
         number < 0
-        or type_of(values) != number
-        or type_of(places) != TP_I64
+        or element_of(values) != number
+        or element_of(places) != TP_I64
         or not np.PyArray_SIZE(places)
         or (out is not None and not (out is input and separate(array, values) and separate(array, places)))
     ):
@@ -278,8 +278,8 @@ cdef object narrowed(np.ndarray wide, int number, object out):
 def gathered_sum(g, tuple shape, int dim, index, fallback):
     """Return zeros of `shape` with `g` added where the index tells: the gradient of :func:`gather`."""
     cdef np.ndarray values = plain_array(g), places = plain_array(index), target
-    cdef int number = type_of(values)
-    if number < 0 or type_of(places) != TP_I64 or not np.PyArray_SIZE(places):
+    cdef int number = element_of(values)
+    if number < 0 or element_of(places) != TP_I64 or not np.PyArray_SIZE(places):
         return fallback(g, shape, dim, index)
     if number == TP_F16 or number == TP_BF16:
         wide = gathered_sum(pointwise.cast(values, descriptors[TP_F32]), shape, dim, index, fallback)
@@ -296,7 +296,7 @@ def place(input, shape, key):
     """Return zeros of `shape` that hold the input at a basic key."""
     cdef np.ndarray array = plain_array(input)
     result = zeros(tuple(shape), array.descr)
-    if type_of(array) < 0:
+    if element_of(array) < 0:
         result[tuple(key)] = array
     else:
         where = result[(*key, ...)]

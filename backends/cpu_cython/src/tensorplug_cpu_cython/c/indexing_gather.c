@@ -1,5 +1,6 @@
 #include "indexing_gather.h"
 
+#include "complex_product.h"
 #include "copying_bytes.h"
 #include "parallel.h"
 
@@ -443,8 +444,16 @@ MOVES(16, uint128)
     SCATTER(multiply_##S, T, old, given, old * given)                                                  \
     SCATTER(maximum_##S, T, old, given, given > old || given != given ? given : old)                   \
     SCATTER(minimum_##S, T, old, given, given < old || given != given ? given : old)
+#define COMPLEX_COMBINES(S, T)                                                                         \
+    SCATTER(add_##S, T, old, given, old + given)                                                       \
+    SCATTER(multiply_##S, T, old, given, COMPLEX_PRODUCT(old, given))
 TP_INTEGERS(INTEGER_COMBINES)
 TP_FLOATS(FLOAT_COMBINES)
+COMPLEX_COMBINES(C64, float _Complex)
+COMPLEX_COMBINES(C128, double _Complex)
+/* Truth values are bytes of 0 and 1: a sum is true where either is, a product where both are. */
+SCATTER(either_BOOL, uint8_t, old, given, old | given)
+SCATTER(both_BOOL, uint8_t, old, given, old & given)
 
 static int offsets(int64_t *to, const int64_t *index, ptrdiff_t count, int64_t size, ptrdiff_t step, int threads) {
     int wrong = 0;
@@ -511,15 +520,19 @@ CHOOSE(4, uint32_t)
 CHOOSE(8, uint64_t)
 CHOOSE(16, uint128)
 
-#define COMBINE(name)                                                                                  \
+#define COMBINE(name, of_truth, ...)                                                                   \
     {[TP_F32] = name##_F32, [TP_F64] = name##_F64, [TP_I64] = name##_I64, [TP_I32] = name##_I32,       \
-     [TP_I16] = name##_I16, [TP_I8] = name##_I8, [TP_U8] = name##_U8}
+     [TP_I16] = name##_I16, [TP_I8] = name##_I8, [TP_U8] = name##_U8,                            \
+     [TP_BOOL] = of_truth##_BOOL, __VA_ARGS__}
+#define OF_COMPLEX(name) [TP_C64] = name##_C64, [TP_C128] = name##_C128
 const tp_index_kernels LEVEL(tp_index_table) = {
     .fits = fits,
     .gather = {gather_1, gather_2, gather_4, gather_8, gather_16},
     .scatter = {scatter_1, scatter_2, scatter_4, scatter_8, scatter_16},
-    .combine = {[TP_ADD] = COMBINE(add), [TP_MULTIPLY] = COMBINE(multiply), [TP_MAXIMUM] = COMBINE(maximum),
-                [TP_MINIMUM] = COMBINE(minimum)},
+    .combine = {[TP_ADD] = COMBINE(add, either, OF_COMPLEX(add)),
+                [TP_MULTIPLY] = COMBINE(multiply, both, OF_COMPLEX(multiply)),
+                [TP_MAXIMUM] = COMBINE(maximum, either),
+                [TP_MINIMUM] = COMBINE(minimum, both)},
     .offsets = offsets,
     .clear = clear,
     .count_true = count_true,

@@ -33,7 +33,7 @@ typedef struct {
     /* Write, and combine; the last of several that are written stays. Return whether all places exist, but
        unless tp_checks(p) they all must. */
     tp_scatter scatter[TP_WIDTHS];
-    tp_scatter combine[TP_COMBINES][TP_TYPES];
+    tp_scatter combine[TP_COMBINES][TP_ELEMENTS];
     /* Add index * step to each offset; returns whether all places exist. */
     int (*offsets)(int64_t *offsets, const int64_t *index, ptrdiff_t count, int64_t size, ptrdiff_t step,
                    int threads);

@@ -9,7 +9,7 @@ import numpy as np
 from tensorplug.plugin import ALL_DTYPES, DType, KernelTable, Number, Shape
 
 from .. import copying, creation, pointwise
-from .._dtypes import COMPLEX, NATIVES, SINGLE_AND_DOUBLE, WHOLE
+from .._dtypes import COMPLEX, NATIVES, SINGLE_AND_DOUBLE, WHOLE, are_exact
 from ..below import below
 from ..halves import HALVES
 
@@ -22,6 +22,12 @@ def build(table: KernelTable) -> None:
 
     @table.kernel()
     def fill_new(shape: Shape, value: Number, dtype: DType) -> Any:
+        return pointwise.fill_new(tuple(shape), value, NATIVES[dtype])
+
+    @table.kernel("fill_new", dtypes=COMPLEX)
+    def fill_complex(shape: Shape, value: Number, dtype: DType) -> Any:
+        if value and (type(value) is float or are_exact(value)):  # else NumPy makes the element
+            value = complex(value)
         return pointwise.fill_new(tuple(shape), value, NATIVES[dtype])
 
     @table.kernel(dtypes=[dtype for dtype in ALL_DTYPES if dtype not in HALVES])

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorplug.plugin import ALL_DTYPES, KernelTable, Shape, dtype_named
+from tensorplug.plugin import ALL_DTYPES, KernelTable, Shape
 
 from .. import indexing, indexing_gather, pointwise
-from .._dtypes import NATIVES, NUMBERED
+from .._dtypes import ELEMENTS, NATIVES, NUMBERED
 from ..below import below
 
 _WAYS = {
@@ -20,13 +20,14 @@ _WAYS = {
 }
 _SINGLE = np.dtype(np.float32)
 _HALVES = tuple([NATIVES[dtype] for dtype in NUMBERED if dtype.name in ("float16", "bfloat16")])
-SUMMED = tuple([dtype for dtype in NUMBERED if dtype is not dtype_named("bool")])
 
 
 def _neutral(dtype: Any, reduce: str) -> float:
     """Return the number that changes nothing in a reduction."""
     if reduce in ("sum", "prod"):
         return float(reduce == "prod")
+    if dtype.kind == "b":
+        return float(reduce in ("prod", "amin"))
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         return limits.max if reduce == "amin" else limits.min
@@ -71,7 +72,7 @@ def _build_gather(table: KernelTable) -> None:
         if out is not None and not include_self:
             return fallback(input, dim, index, src, out)
         if reduce == "mean":
-            if out is not None or not input.ndim:
+            if out is not None or not input.ndim or input.dtype.kind in "bc":
                 return fallback(input, dim, index, src, out)
             if input.dtype in _HALVES:
                 wide = (pointwise.cast(input, _SINGLE), dim, index, pointwise.cast(src, _SINGLE))
@@ -106,25 +107,10 @@ def _build_gather(table: KernelTable) -> None:
         return np.divide(total, count, out=total)
 
     table.add("scatter", scatter, dtypes=ALL_DTYPES, out=True)
-    table.add("scatter_add", scatter_add, dtypes=SUMMED, out=True)
-    # Of truth values, which are bytes of 0 and 1.
-    by_bytes = {"sum": "amax", "prod": "amin", "amax": "amax", "amin": "amin"}
+    table.add("scatter_add", scatter_add, dtypes=ELEMENTS, out=True)
+    table.add("scatter_reduce", scatter_reduce, dtypes=ELEMENTS, out=True)
 
-    @table.kernel("scatter_reduce", dtypes=(dtype_named("bool"),))
-    def scatter_truth(
-        input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool
-    ) -> Any:
-        way = by_bytes.get(reduce)
-        if way is None or not isinstance(src, np.ndarray) or src.dtype != np.bool_:
-            return shared["scatter_reduce"](input, dim, index, src, reduce, include_self)
-        bytes_of = input.view(np.uint8), src.view(np.uint8)
-        return scatter_reduce(bytes_of[0], dim, index, bytes_of[1], way, include_self).view(
-            np.bool_
-        )
-
-    table.add("scatter_reduce", scatter_reduce, dtypes=SUMMED, out=True)
-
-    @table.kernel(dtypes=SUMMED)
+    @table.kernel(dtypes=ELEMENTS)
     def gather_backward(g: Any, shape: Shape, dim: int, index: Any) -> Any:
         return indexing_gather.gathered_sum(g, tuple(shape), dim, index, added)
 
@@ -147,7 +133,7 @@ def _build_index(table: KernelTable) -> None:
 
     table.add("index_put", index_put, dtypes=ALL_DTYPES, out=True)
 
-    @table.kernel(dtypes=SUMMED)
+    @table.kernel(dtypes=ELEMENTS)
     def index_backward(g: Any, shape: Shape, indices: list[Any]) -> Any:
         return indexing.indexed_sum(g, tuple(shape), indices, put)
 
@@ -156,12 +142,7 @@ def _build_index(table: KernelTable) -> None:
 
     @table.kernel(dtypes=ALL_DTYPES)
     def index_add(input: Any, dim: int, index: Any, source: Any) -> Any:
-        if input.dtype.kind != "c":
-            return indexing.put_slices(input, dim, index, source, True, put_at)
-        part = input.real.dtype  # both parts of a number are added by themselves
-        pairs = [array[..., None].view(part) for array in (input, source)]
-        made = indexing.put_slices(pairs[0], dim, index, pairs[1], True, put_at)
-        return made.view(input.dtype)[..., 0]
+        return indexing.put_slices(input, dim, index, source, True, put_at)
 
     @table.kernel(dtypes=ALL_DTYPES)
     def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:

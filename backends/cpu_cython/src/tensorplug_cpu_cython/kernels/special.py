@@ -11,7 +11,7 @@ from tensorplug.plugin import DType, KernelTable
 from .. import special
 from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
 from ..below import below
-from ..halves import add_floats
+from ..halves import HALVES, add_floats, in_single
 from ..pointwise_fused import Fused
 
 #: What they are called in SciPy.
@@ -31,11 +31,13 @@ def build(table: KernelTable) -> None:
     trigamma = Fused("trigamma").call
     erfcx, log_ndtr, ndtri = [Fused(name).call for name in ("erfcx", "log_ndtr", "ndtri")]
     for op, name in _OF_ONE.items():
-        table.add(op, special.Function(name).of_one, dtypes=SINGLE_AND_DOUBLE)
+        add_floats(table, op, special.Function(name).of_one)
     for op, name in _OF_TWO.items():
         add_floats(table, op, special.Function(name).of_two)
     # Of double the errors of its powers would be larger than SciPy's.
-    table.add("special_zeta", special.Function("zeta").of_two, dtypes=SINGLE_AND_DOUBLE[:1])
+    zeta = special.Function("zeta").of_two
+    table.add("special_zeta", zeta, dtypes=SINGLE_AND_DOUBLE[:1])
+    table.add("special_zeta", in_single(zeta), dtypes=HALVES)
     functions = {name: special.Function(own).of_one for name, own in _BESSEL.items()}
     bessel_below = below("bessel")
     airy = functions["airy_ai"]
@@ -61,13 +63,8 @@ def build(table: KernelTable) -> None:
         loop = loops.get(function)
         return bessel_below(input, function) if loop is None else loop((input,))
 
-    @table.kernel(dtypes=SINGLE_AND_DOUBLE)
-    def special_erfcx(input: Any) -> Any:
-        return erfcx((input,))
-
-    @table.kernel(dtypes=SINGLE_AND_DOUBLE)
-    def special_log_ndtr(input: Any) -> Any:
-        return log_ndtr((input,))
+    add_floats(table, "special_erfcx", lambda input: erfcx((input,)))
+    add_floats(table, "special_log_ndtr", lambda input: log_ndtr((input,)))
 
     @table.kernel(dtypes=FLOATS)
     def special_ndtri(input: Any) -> Any:

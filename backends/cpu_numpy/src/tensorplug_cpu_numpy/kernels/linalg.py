@@ -333,8 +333,12 @@ def linalg_lstsq(
     ranks = np.zeros(batch, np.int64)
     values = np.zeros((*batch, k), real)
     if A.size and B.size:
+        solve = _minimiser(A, B.shape[-1], rcond, driver)
+        tall = np.zeros((max(m, n), B.shape[-1]), A.dtype)
         for place, matrix, right in _each(A, B):
-            solution[place], ranks[place], values[place] = _minimise(matrix, right, rcond, driver)
+            tall[:m], tall[m:] = right, 0
+            x, ranks[place], values[place] = solve(matrix, tall)
+            solution[place] = x[:n]
     residuals = np.zeros((0,), real)
     if m > n and (driver == "gels" or (driver != "gelsy" and bool((ranks == n).all()))):
         error = B - A @ solution
@@ -348,23 +352,34 @@ def linalg_lstsq(
     )
 
 
-def _minimise(A: Array, B: Array, rcond: float, driver: str) -> tuple[Array, int, Any]:
-    m, n = A.shape
-    tall = np.zeros((max(m, n), B.shape[1]), A.dtype)
-    tall[:m] = B
+def _minimiser(A: Array, k: int, rcond: float, driver: str) -> Callable[[Array, Array], Any]:
+    """Return what solves one of the problems, with `k` right sides: solution, rank and singular values.
+
+    The right sides stand in max(m, n) rows. How much memory a driver needs is asked once for all of them.
+    """
+    m, n = A.shape[-2:]
+    routine = _routine(A, driver, driver)
     if driver == "gels":
-        gels = _routine(A, "gels", "gels")
-        _, x, _ = gels(A, tall)
-        return x[:n], min(m, n), 0
-    if driver == "gelsy":
-        gelsy, query = _routine(A, "gelsy", "gelsy"), _routine(A, "gelsy_lwork", "gelsy_lwork")
-        size, _ = query(m, n, B.shape[1], rcond)
+        return lambda matrix, right: (routine(matrix, right)[1], min(m, n), 0)
+    query = _routine(A, f"{driver}_lwork", f"{driver}_lwork")
+    *needed, _ = query(m, n, k, rcond)
+    sizes = [int(size.real * (1 + 1e-6)) + 1 for size in needed]  # told in single precision
+
+    def gelsy(matrix: Array, right: Array) -> Any:
         pivots = np.zeros(n, np.int32)
-        _, x, _, rank, _ = gelsy(A, tall, pivots, rcond, int(size.real), False, False)
-        return x[:n], rank, 0
-    found = _scipy_linalg().lstsq(A, B, cond=rcond, lapack_driver=driver, check_finite=False)
-    x, _, rank, values = found
-    return x, rank, values
+        _, x, _, rank, _ = routine(matrix, right, pivots, rcond, *sizes)
+        return x, rank, 0
+
+    def by_singular_values(matrix: Array, right: Array) -> Any:
+        if driver == "gelss":
+            _, x, values, rank, _, info = routine(matrix, right, rcond, *sizes)
+        else:
+            x, values, rank, info = routine(matrix, right, *sizes, rcond)
+        if info:
+            raise LinAlgError("linalg.lstsq: the singular values did not converge")
+        return x, rank, values
+
+    return gelsy if driver == "gelsy" else by_singular_values
 
 
 # --- functions --------------------------------------------------------------------------------
