@@ -7,6 +7,7 @@ and what is written, :mod:`.memory` knows.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from functools import partial
 from types import CodeType
@@ -32,6 +33,7 @@ from .nodes import (
     Value,
     call,
     infer,
+    kind_of_call,
     known_op,
     map_leaves,
     map_values,
@@ -160,6 +162,10 @@ class Recorder(Memory, Layer):
         self.apart: set[str] = set()
         self.noting = False
         self.reads: list[str] = []
+        # The profile function by which the program is watched, which leaves out all that an op does.
+        self.profile: Callable[..., Any] | None = None
+        # Of kinds of calls whether the shapes of results follow from those of arguments.
+        self.known_shapes: dict[Any, bool] = {}
 
     # --- what goes in ---
 
@@ -209,6 +215,19 @@ class Recorder(Memory, Layer):
         if self._is_apart(op, args, kwargs):
             with layers.going_in(entered):
                 return self._taken_apart(op, args, dict(kwargs))
+        if self.profile is None:
+            return self._passed_on(op, args, kwargs, proceed)
+        self.noting = True
+        sys.setprofile(None)  # to be called for nothing would take half of the time
+        try:
+            return self._passed_on(op, args, kwargs, proceed)
+        finally:
+            self.noting = False
+            sys.setprofile(self.profile)
+
+    def _passed_on(
+        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], proceed: Callable[..., Any]
+    ) -> Any:
         before = [(t, version_of(t), t._shape) for t in tensors_in((args, kwargs))]
         self.reads = []
         self.inside = True
@@ -280,12 +299,22 @@ class Recorder(Memory, Layer):
         function = op if op.inplace_of is None else op.inplace_of
         options = {name: value for name, value in kwargs.items() if name != "out"}
         try:
+            kind = kind_of_call(function, (args, options))
+            known = self.known_shapes.get(kind)
+        except TypeError:  # an argument that cannot be hashed
+            kind = known = None
+        if known is not None:
+            return known
+        try:
             with layers.isolated(), layers.gradient_off(), fork_rng():
                 arguments = function.bind(args, options)
                 call(function, map_leaves(arguments, lambda t: empty_meta(t._shape, t._key.dtype)))
+            known = True
         except Exception:  # on meta tensors nothing can be read
-            return False
-        return True
+            known = False
+        if kind is not None:
+            self.known_shapes[kind] = known
+        return known
 
     def _is_apart(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Return whether not a call, but what its body calls is captured."""

@@ -281,7 +281,7 @@ class Compiled:
         before = modes()
         earlier = None if self._line else self._changing
         by_lines = nullcontext() if earlier is None else earlier.by_lines(watch)
-        with watch.watching(recorder.is_busy), recorder.active(), by_lines:
+        with watch.watching(recorder), recorder.active(), by_lines:
             result = function(*args, **kwargs)
         self._captures += 1
         if len(self._apart) > apart:

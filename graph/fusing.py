@@ -71,11 +71,12 @@ def _ask(
     arrays: Sequence[Any],
     read: set[int],
 ) -> None:
+    flow = _Flow(program)
     for region in sorted(fuser.regions(shown), key=lambda region: -region.gain):
         numbers = sorted(set(region.steps))
         if not numbers or not shown.free.issuperset(numbers):
             continue
-        ends = _ends(program, numbers)
+        ends = flow.ends(numbers)
         if (
             ends is None or not ends[1]
         ):  # of a loss whose gradient is all that is asked for, nothing comes out
@@ -93,6 +94,7 @@ def _ask(
         for number in numbers:
             program.steps[number] = None  # type: ignore[call-overload]
         program.steps[numbers[-1]] = step
+        flow.join(numbers, inputs, outputs)
         shown.free.difference_update(numbers)
     left: list[Any] = [*program.steps]
     program.steps = _ordered([step for step in left if step is not None])
@@ -145,40 +147,76 @@ def _step(step: Step, type_: str) -> FusionStep | None:
     )
 
 
-def _ends(program: Program, numbers: list[int]) -> tuple[list[int], list[int]] | None:
-    """Return the places that go into steps and come out; None if another step lies between them."""
-    inside = set(numbers)
-    made = {place for number in numbers for place in program.steps[number].out}
-    inputs: dict[int, None] = {}
-    for number in numbers:
-        for place in program.steps[number].places():
-            if place not in made:
-                inputs[place] = None
-    # What depends on the region without being in it must not be needed by it.
-    others: list[tuple[list[Any], list[Any]]] = []
-    turn: list[Any] = []
-    steps: list[Any] = [*program.steps]
-    for number, step in enumerate(steps):
-        if step is None or number in inside:
-            continue
-        places, out = [*step.places()], [*step.out]
-        if isinstance(step, CallStep):  # needs that the one before it has had its turn
-            places += turn
-            turn = [step]
-            out += turn
-        others.append((places, out))
-    used = {place for places, _ in others for place in places}.union(program.outputs)
-    after: set[Any] = set(made)
-    count = 0
-    while len(after) > count:
-        count = len(after)
-        for places, out in others:
-            if not after.isdisjoint(places):
-                after.update(out)
-    if not after.isdisjoint(inputs):
-        return None
-    outputs = [place for number in numbers for place in program.steps[number].out if place in used]
-    return list(inputs), outputs
+class _Flow:
+    """Which steps of a program make and use its places, while some of them become one."""
+
+    def __init__(self, program: Program) -> None:
+        self.steps: list[Any] = program.steps
+        self.results = set(program.outputs)
+        self.makers: dict[int, int] = {}
+        self.users: dict[int, set[int]] = {}
+        # Of calls that draw or write the one before, which has its turn first, and the one after.
+        self.before: dict[int, int] = {}
+        self.after: dict[int, int] = {}
+        # Of each step that last one, as they stood at first, of all that must have run before it, and itself.
+        self.latest = list(range(len(self.steps)))
+        last: int | None = None
+        for number, step in enumerate(self.steps):
+            self.makers.update(dict.fromkeys(step.out, number))
+            for place in step.places():
+                self.users.setdefault(place, set()).add(number)
+            if isinstance(step, CallStep):
+                if last is not None:
+                    self.before[number], self.after[last] = last, number
+                last = number
+
+    def ends(self, numbers: list[int]) -> tuple[list[int], list[int]] | None:
+        """Return the places that go into steps and come out; None if another step lies between them."""
+        inside = set(numbers)
+        made = [place for number in numbers for place in self.steps[number].out]
+        own = set(made)
+        taken = [place for number in numbers for place in self.steps[number].places()]
+        inputs = list(dict.fromkeys([place for place in taken if place not in own]))
+        # What the region needs must not depend on it. What waits only for steps before all of it does not.
+        todo = [self.makers[place] for place in inputs if place in self.makers]
+        seen: set[int] = set()
+        while todo:
+            number = todo.pop()
+            if number in inside:
+                return None
+            if self.latest[number] < numbers[0] or number in seen:
+                continue
+            seen.add(number)
+            todo += [self.makers[p] for p in self.steps[number].places() if p in self.makers]
+            if number in self.before:
+                todo.append(self.before[number])
+        outputs = [
+            place
+            for place in made
+            if place in self.results or not self.users.get(place, inside) <= inside
+        ]
+        return inputs, outputs
+
+    def join(self, numbers: list[int], inputs: list[int], outputs: list[int]) -> None:
+        """Have several steps be one, in the place of the last of them."""
+        inside, last = set(numbers), numbers[-1]
+        for place in inputs:
+            self.users[place] -= inside
+            self.users[place].add(last)
+        for place in outputs:
+            self.makers[place] = last
+            self.users.get(place, set()).difference_update(inside)
+        before = [self.latest[self.makers[place]] for place in inputs if place in self.makers]
+        self.latest[last] = max([last, *before])
+        todo = [last]
+        while todo:
+            number = todo.pop()
+            users = [user for p in self.steps[number].out for user in self.users.get(p, ())]
+            users += [self.after[number]] if number in self.after else []
+            for user in users:
+                if self.latest[user] < self.latest[number]:
+                    self.latest[user] = self.latest[number]
+                    todo.append(user)
 
 
 def _ordered(steps: Sequence[Any]) -> list[Any]:

@@ -8,7 +8,7 @@ arguments returns them anew, and what the program changes outside is listed in :
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tensorplug.autograd.grad_mode import no_grad
@@ -67,6 +67,8 @@ class Graph:
         self.writes: list[tuple[Value, Value]] = []
         self.state: dict[str, Any] = {}
         self._names: set[str] = set()
+        # Of names that were wanted several times the number of the last one.
+        self._numbers: dict[str, int] = {}
 
     # --- looking ---
 
@@ -157,10 +159,11 @@ class Graph:
 
     def name(self, wanted: str) -> str:
         """Return a name that no value has yet, and take it."""
-        name, number = wanted, 0
+        name, number = wanted, self._numbers.get(wanted, 0)
         while name in self._names:
             number += 1
             name = f"{wanted}_{number}"
+        self._numbers[wanted] = number
         self._names.add(name)
         return name
 
@@ -239,12 +242,16 @@ class Graph:
 
     def replace(self, old: Value, new: Value) -> None:
         """Have whatever uses one value use another one."""
+        self.replace_all({old: new})
+
+    def replace_all(self, others: Mapping[Value, Value]) -> None:
+        """Have whatever uses values use others: one pass over the graph, however many there are."""
 
         def other(value: Value) -> Value:
-            return new if value is old else value
+            return others.get(value, value)
 
         for node in self.nodes:
-            if any([value is old for value in node.values()]):
+            if any([value in others for value in node.values()]):
                 node.args = map_values(node.args, other)
         self.result = map_values(self.result, other)
         self.writes = [(target, other(value)) for target, value in self.writes]
@@ -287,6 +294,7 @@ class Graph:
         """Return a graph that can be changed by itself; state is shared."""
         made = Graph()
         made._names = set(self._names)
+        made._numbers = dict(self._numbers)
         made.state = dict(self.state)
         known: dict[Value, Value] = {}
 

@@ -13,7 +13,6 @@ import gc
 import os
 import sys
 import weakref
-from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 from types import CodeType, FrameType, ModuleType
@@ -24,6 +23,7 @@ from tensorplug.core.device.runtime import DeviceRuntime
 from tensorplug.nn import Module
 from tensorplug.nn.hooks import global_hooks
 
+from .capture import Recorder
 from .classes import LIBRARY, has_state, is_standard
 from .comparing import MISSING, alike
 from .contents import of_context
@@ -207,8 +207,12 @@ class Watch(State):
         """Return the line of the first effect, ``file:line``; "" if that is not known."""
         return f"{self.root.co_filename}:{self.line}" if self.root and self.line else ""
 
-    def watching(self, in_op: Callable[[], bool]) -> Block:
-        """See which functions are called within a ``with`` block, but not those that ops or devices call."""
+    def watching(self, recorder: Recorder) -> Block:
+        """See which functions are called within a ``with`` block, but not those that ops or devices call.
+
+        The recorder is told of the profile function that sees them.
+        """
+        in_op = recorder.is_busy
         # What runs and is none of the program's: a method of a device's runtime, an import, a finalizer.
         other: FrameType | None = None
 
@@ -240,9 +244,10 @@ class Watch(State):
         def steps() -> tuple[Steps, Steps]:
             # The collector calls functions of others, which are none of the program's.
             collect = [gc.enable] if gc.isenabled() else []
+            tell = partial(setattr, recorder, "profile")
             return (
-                [gc.disable, partial(sys.setprofile, profile)],
-                [partial(sys.setprofile, sys.getprofile()), *collect],
+                [gc.disable, partial(tell, profile), partial(sys.setprofile, profile)],
+                [partial(sys.setprofile, sys.getprofile()), partial(tell, None), *collect],
             )
 
         return Block(steps)

@@ -244,7 +244,7 @@ def lower(
 
 def _lower_node(tracer: _Tracer, node: Node, tensors: dict[Value, Any]) -> None:
     program = tracer.program
-    steps, count, known = len(program.steps), len(program.keys), dict(tracer.places)
+    steps, count, known = len(program.steps), len(program.keys), len(tracer.places)
     if not node.op.random:
         try:
             tracer.op = node.op
@@ -270,7 +270,8 @@ def _lower_node(tracer: _Tracer, node: Node, tensors: dict[Value, Any]) -> None:
             tracer.arrays[count:],
         )
         program.constants = {p: array for p, array in program.constants.items() if p < count}
-        tracer.places = known
+        for added in list(tracer.places)[known:]:
+            del tracer.places[added]
     given = {value: tracer.place(tensors[value]) for value in dict.fromkeys(node.values())}
     run_node(node, tensors)
     # What an op returns may be an argument, or show one: neither is anybody's to write into.

@@ -137,12 +137,13 @@ class Memory:
             self._refuse("a tensor that requires grad is used after what was detached from it")
         if same is not None:  # detached, or a tensor as autograd kept it
             return self._detached(tensor, same)
-        if any(
+        if shares_any(
+            tensor,
             [
-                share(tensor, t)
+                t
                 for number, t in self.kept.items()
                 if number not in self.inputs or number in self.written
-            ]
+            ],
         ):
             self._refuse("a tensor shows memory of another one, and no op says how")
         if thread.differentiating:  # which other data would make another one
@@ -220,8 +221,7 @@ class Memory:
         quiet = not layers.recording.enabled or any([name == "graph.detach" for name, *_ in chain])
         if self.recorded and quiet and root.requires_grad:
             self._refuse("a tensor that requires grad is written, and that is not recorded")
-        others = [t for number, t in self.kept.items() if number in self.inputs and t is not root]
-        if any([share(root, other) for other in others]):
+        if shares_any(root, [self.kept[number] for number in self.inputs]):
             self._refuse("a tensor is written whose memory another input shows")
         new = value
         if chain:
@@ -333,9 +333,19 @@ def share(tensor: Any, other: Any) -> bool:
     )
 
 
+def shares_any(tensor: Any, others: Iterable[Any]) -> bool:
+    """Return whether :func:`share` holds of a tensor and one of many."""
+    array, storage = tensor._array, tensor._storage
+    for other in others:
+        one = other._array is array or (storage is not None and other._storage is storage)
+        if other is not tensor and (one or (taken_in and share(tensor, other))):
+            return True
+    return False
+
+
 def is_seen_in(tensor: Any, others: Collection[Any]) -> bool:
     """Return whether a write to a tensor is seen in one of others, or the other way round."""
-    return is_mirrored(tensor, *others) or any([share(tensor, other) for other in others])
+    return is_mirrored(tensor, *others) or shares_any(tensor, others)
 
 
 def is_mirrored(tensor: Any, *others: Any) -> bool:

@@ -303,6 +303,32 @@ def tensors_in(nested: Any) -> list[Any]:
     return found
 
 
+def kind_of_call(op: Op, nested: Any) -> Any:
+    """Return what calls of an op have in common whose tensors have the same shapes and dtypes.
+
+    Raises
+    ------
+    TypeError
+        If it is not hashable.
+    """
+    found = (op, _kind_of(nested))
+    hash(found)
+    return found
+
+
+def _kind_of(nested: Any) -> Any:
+    if isinstance(nested, TensorBase):
+        return nested._shape, nested._key.dtype
+    kind = type(nested)
+    if isinstance(nested, (tuple, list)):
+        return kind, *[_kind_of(item) for item in nested]
+    if kind is dict:
+        return kind, *[(name, _kind_of(item)) for name, item in nested.items()]
+    if kind is slice:
+        return kind, *[_kind_of(part) for part in (nested.start, nested.stop, nested.step)]
+    return kind, nested
+
+
 def shown(value: Any) -> str:
     """Return an argument as text."""
     if type(value) is Value:

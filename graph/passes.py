@@ -10,7 +10,7 @@ from tensorplug.core.dispatch.op import Op
 from tensorplug.nn import functional
 
 from .graph import Graph
-from .nodes import Node, Value
+from .nodes import Node, Value, map_values
 
 __all__ = ["fold_batch_norm", "merge_common", "optimize"]
 
@@ -47,7 +47,8 @@ def fold_batch_norm(graph: Graph, shown: frozenset[str] = frozenset()) -> list[A
     kept = set(graph.outputs())
     written = {target for target, _ in graph.writes}
     folded: list[Any] = []
-    for node in list(graph.nodes):
+    others: dict[Value, Value] = {}
+    for node in graph.nodes:
         if node.op is not _BATCH_NORM or node.updates or node.arguments["training"]:
             continue
         given = node.arguments
@@ -82,8 +83,8 @@ def fold_batch_norm(graph: Graph, shown: frozenset[str] = frozenset()) -> list[A
             "bias": graph.add_input("folded_bias", bias, "constant"),
         }
         conv.args = tuple([made.get(name, arg) for name, arg in conv.arguments.items()])
-        graph.replace(node.output, source)
-        graph.nodes.remove(node)
+        others[node.output] = source
+    _take_out(graph, others)
     return folded
 
 
@@ -106,9 +107,12 @@ def merge_common(graph: Graph, returned: frozenset[str] = frozenset()) -> int:
     known: dict[Any, Node] = {}
     kept = {id(value) for value in graph.outputs()}
     kept.update([id(v) for node in graph.nodes for v in node.outputs if v.name in returned])
+    others: dict[Value, Value] = {}
     removed = 0
-    for node in list(graph.nodes):
+    for node in graph.nodes:
         op = node.op
+        if any([value in others for value in node.values()]):
+            node.args = map_values(node.args, lambda value: others.get(value, value))
         if op.random or node.updates or not node.outputs:
             continue
         if op.kind == "composite" and not op.pure:
@@ -121,11 +125,17 @@ def merge_common(graph: Graph, returned: frozenset[str] = frozenset()) -> int:
         except TypeError:  # an argument that has no hash
             continue
         if first is not node:
-            for old, new in zip(node.outputs, first.outputs, strict=True):
-                graph.replace(old, new)
-            graph.nodes.remove(node)
+            others.update(zip(node.outputs, first.outputs, strict=True))
             removed += 1
+    _take_out(graph, others)
     return removed
+
+
+def _take_out(graph: Graph, others: dict[Value, Value]) -> None:
+    """Have whatever uses values use others, and take out what makes them."""
+    if others:
+        graph.nodes = [node for node in graph.nodes if others.keys().isdisjoint(node.outputs)]
+        graph.replace_all(others)
 
 
 def _key(nested: Any) -> Any:

@@ -67,8 +67,10 @@ __all__ = ["State"]
 
 #: What arguments are called, and nothing that has a name in code.
 GIVEN = "an argument"
-#: How many objects a program may depend on.
+#: How many objects a program may depend on, and how many more for each module among them: what a module has,
+#: most of it tables of hooks, takes less to compare than to call it.
 LIMIT = 20_000
+OF_A_MODULE = 25
 #: What no program looks into, or holds nothing that changes.
 _CLOSED: tuple[type, ...] = (
     *ATOMS, TensorBase, Device, DType, type(...), type(NotImplemented), MemberDescriptorType,
@@ -116,6 +118,7 @@ class State(Records):
         # Modules that were met otherwise than by a name of a module.
         self._met: list[ModuleType] = []
         self._known: dict[int, Any] = {}
+        self._limit = LIMIT
         self.tensors: dict[int, Any] = {}
         self.owners: dict[int, Any] = {}
         # Objects that the program itself made, or references to them, by id.
@@ -161,8 +164,9 @@ class State(Records):
                 self.met = True
                 continue
             self._known[id(value)] = value
-            if len(self._known) > LIMIT:
-                self.effects.append(f"depends on more than {LIMIT} objects")
+            self._limit += OF_A_MODULE * isinstance(value, Module)
+            if len(self._known) > self._limit:
+                self.effects.append(f"depends on more than {self._limit} objects")
                 return
             self._leads[id(value)] = self._kept(value, label)
             todo += self._leads[id(value)]

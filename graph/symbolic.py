@@ -101,8 +101,9 @@ def generalize(graphs: Sequence[tuple[Mapping[str, int], Graph]]) -> Graph | Non
             _merge_value(fit, value, same)
         for node, *nodes in zip(made.nodes, *[graph.nodes for graph in others], strict=True):
             _merge_node(fit, node, nodes, numbers)
-        results = [(graph.result, graph.writes) for graph in others]
-        fit.merge(results, numbers)
+        fit.merge([graph.writes for graph in others], numbers)
+        # Of what is returned beside tensors sizes may be part, too.
+        made.result = _filled(made.result, fit.merge([graph.result for graph in others], numbers))
     except (_Differs, ValueError):
         return None
     return made
@@ -266,6 +267,7 @@ def at(graph: Graph, sizes: Mapping[str, int]) -> Graph:
         value.shape = bound(value.shape, sizes)
     for node in made.nodes:
         node.args = bound(node.args, sizes)
+    made.result = bound(made.result, sizes)
     return made
 
 

@@ -104,12 +104,15 @@ def export(
     args = args if isinstance(args, tuple) else (args,)
     given = dict(kwargs or {})
     with _evaluated(model), no_grad():
-        first = capture(model, *args, kwargs=given)
+        first = capture(model, *args, kwargs=given, level=lambda op, *_: op.name in LOWERINGS)
         names = _names([value.name for value in first.arguments], input_names, "input")
         sizes = varying(first, names, args, given, dynamic_shapes, dynamic_axes)
-        proto = _Export(model, args, given, sizes, opset_version).write(names, output_names)
+        proto = _Export(model, args, given, sizes, opset_version, first).write(names, output_names)
+    data = proto.SerializeToString() if proto.ByteSize() < LIMIT else None  # both take long
+    if data is not None:
+        onnx.checker.check_model(data)
     if f is not None:
-        save(proto, f, external_data)
+        save(proto, f, external_data, data)
     return proto
 
 
@@ -137,10 +140,18 @@ class _Export:
     """One export: the captures, and what is written from them."""
 
     def __init__(
-        self, model: Any, args: Any, kwargs: dict[str, Any], sizes: list[dict[int, str]], opset: int
+        self,
+        model: Any,
+        args: Any,
+        kwargs: dict[str, Any],
+        sizes: list[dict[int, str]],
+        opset: int,
+        first: Graph,
     ) -> None:
         self.model, self.args, self.kwargs = model, args, kwargs
         self.sizes, self.opset = sizes, opset
+        # What was captured of it as it is, which serves where no size varies and no more is taken apart.
+        self.first: Graph | None = first
         self.multiples = True
         self.reasons: dict[str, str] = {}  # why these were taken apart
         self.apart: set[str] = set()  # ops that are written as what they are made of
@@ -151,6 +162,9 @@ class _Export:
     def _captures(self) -> list[Graph]:
         """Return the graph, where sizes vary for several choices of them."""
         count = _CAPTURES if any(self.sizes) else 1
+        first, self.first = self.first, None
+        if count == 1 and first is not None:
+            return [self._in_pieces(first)]
         try:
             return [self._captured(number, count) for number in range(count)]
         except Exception:
@@ -183,12 +197,11 @@ class _Export:
                     f"while exporting with {sizes}: a size that varies may have to be fixed"
                 )
             raise
-        self._take_apart(graph)
-        graph.remove_unused()
-        return graph
+        return self._in_pieces(graph)
 
-    def _take_apart(self, graph: Graph) -> None:
+    def _in_pieces(self, graph: Graph) -> Graph:
         """Put what composites without a lowering are made of in their place: capture keeps calls in place."""
+        others: dict[Value, Value] = {}
         for node in list(graph.nodes):
             if node.op.kind != "composite" or self._kept(node.op, (), {}):
                 continue
@@ -222,8 +235,12 @@ class _Export:
                     value.name = graph.name(value.name)
             graph.nodes[place + 1 : place + 1] = inner.nodes
             for old, new in zip(node.outputs, made, strict=True):
-                graph.replace(old, known.get(new, new))
+                source = known.get(new, new)
+                others[old] = others.get(source, source)
             graph.nodes.remove(node)
+        graph.replace_all(others)
+        graph.remove_unused()
+        return graph
 
     def _choice(self, number: int) -> dict[str, int]:
         """Return sizes for a capture: none of them 1, and of any two the courses differ.
@@ -284,7 +301,7 @@ class _Export:
             return self._model(graph, writer, output_names)
 
     def _model(self, graph: Graph, writer: Writer, output_names: Sequence[str] | None) -> Any:
-        onnx, helper = onnx_package(), onnx_package("helper")
+        helper = onnx_package("helper")
         changed = [old.name for old, _ in graph.writes if old.kind != "buffer"]
         if changed:
             raise ONNXError(
@@ -315,8 +332,6 @@ class _Export:
         )
         own = [writer.names[v] for v in graph.inputs if v.kind == "parameter" and v in writer.names]
         helper.set_model_props(proto, {PARAMETERS: json.dumps(own)})
-        if proto.ByteSize() < LIMIT:
-            onnx.checker.check_model(proto)
         return proto
 
     def _symbols(self) -> dict[Size, str]:
@@ -374,15 +389,20 @@ def _refusal(failed: Sequence[tuple[Node, str]]) -> UnsupportedOperatorError:
     )
 
 
-def save(proto: Any, path: str | os.PathLike[str], external: bool | None = None) -> None:
-    """Write the file, with weights beside it where they are too large."""
+def save(
+    proto: Any,
+    path: str | os.PathLike[str],
+    external: bool | None = None,
+    data: bytes | None = None,
+) -> None:
+    """Write the file, with weights beside it where they are too large; `data` is the model, written."""
     onnx, path = onnx_package(), Path(path)
-    if external or (external is None and proto.ByteSize() >= LIMIT):
+    if external or (external is None and data is None and proto.ByteSize() >= LIMIT):
         copy = onnx.ModelProto()
         copy.CopyFrom(proto)
-        data = f"{path.name}.data"
-        (path.parent / data).unlink(missing_ok=True)
-        onnx.save(copy, path, save_as_external_data=True, location=data, size_threshold=1024)
+        beside = f"{path.name}.data"
+        (path.parent / beside).unlink(missing_ok=True)
+        onnx.save(copy, path, save_as_external_data=True, location=beside, size_threshold=1024)
         onnx.checker.check_model(str(path))
     else:
-        path.write_bytes(proto.SerializeToString())
+        path.write_bytes(proto.SerializeToString() if data is None else data)

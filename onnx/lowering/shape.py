@@ -216,6 +216,12 @@ def _like(w: Writer, node: Node, input: Any, fill_value: Any = None, **rest: Any
     return _fill(w, node, w.shape(node.output), value, node.output.dtype)
 
 
+@lowering("empty", "empty_strided", "new_empty", "new_empty_strided")
+def _empty(w: Writer, node: Node, **rest: Any) -> str:
+    """Zeros serve: what is read of such memory has been written."""
+    return _fill(w, node, w.shape(node.output), 0, node.output.dtype)
+
+
 @lowering("arange_new")
 def _arange(
     w: Writer, node: Node, start: Any, step: Any, count: Any, dtype: Any, **rest: Any

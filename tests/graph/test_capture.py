@@ -9,6 +9,7 @@ import pytest
 import tensorplug as tp
 from tensorplug import nn
 from tensorplug.graph import Uncapturable, capture, find, replace_pattern
+from tensorplug.graph.passes import merge_common
 
 
 def equal(a, b):
@@ -217,6 +218,30 @@ def test_unused_nodes_go():
     assert [node.name for node in graph] == ["log", "add"]
     with pytest.raises(ValueError, match="is used"):
         graph.erase(graph.nodes[0])
+
+
+def test_values_take_the_places_of_others():
+    def function(x):
+        a, b = (x.exp() + 1).split(1), (x.exp() + 1).split(1)
+        y = (x.exp() + 1) * a[0] - b[1]
+        x.add_(b[0])
+        return [y, (y, {"b": b[1] * 1})]
+
+    graph = capture(function, tp.ones(2))
+    exps = [node for node in graph if node.op.name == "exp"]
+    graph.replace_all({node.output: exps[0].output for node in exps[1:]})
+    assert graph.remove_unused() == 2
+    merged = capture(function, tp.ones(2))
+    assert merge_common(merged) == 5  # of three sums two, and both splits, follow from the first
+    for one in (graph, merged):
+        one.check()
+        x, y = tp.tensor([0.5, 2.0]), tp.tensor([0.5, 2.0])
+        equal(one(x), function(y))
+        equal(x, y)
+    graph.replace_all({})
+    names = [graph.name("same") for _ in range(3)]
+    assert names == ["same", "same_1", "same_2"]
+    assert graph.copy().name("same") == "same_3"
 
 
 def test_functions_with_derivatives_of_their_own_are_refused():

@@ -78,6 +78,23 @@ def test_sizes_and_structures():
     assert "batch*length" in str(program.graph)
 
 
+def test_sizes_among_results():
+    class Sized(nn.Module):
+        def forward(self, x, y):
+            rows = len(x)
+            return (
+                x * 2,
+                x.shape,
+                {"one": rows * len(y) + 1, "all": [x.numel(), "a", 2.5, True, rows]},
+            )
+
+    shapes = ({0: Dim("a")}, {0: Dim("b")})
+    program = travelled(export(Sized(), (tp.ones(3, 2), tp.ones(4)), dynamic_shapes=shapes))
+    for rows, others in ((3, 4), (5, 2), (1, 1)):
+        given = tp.ones(rows, 2), tp.ones(others)
+        assert program.module()(*given)[1:] == Sized()(*given)[1:]
+
+
 def test_bad_arguments():
     module = Attention().eval()
     batch = Dim("batch", min=2, max=4)

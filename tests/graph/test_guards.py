@@ -4,6 +4,7 @@ Cases are products: where state is kept, in which container, and how it is chang
 """
 
 import collections
+import contextlib
 import contextvars
 import dataclasses
 import enum
@@ -936,6 +937,65 @@ def test_what_a_device_calls_is_none_of_the_programs(monkeypatch):
     found = program.explain()
     assert not found.breaks
     assert found.calls == 2
+
+
+class Entry:
+    def __init__(self, number):
+        self.number = number
+
+
+@pytest.mark.parametrize("what", ["modules", "objects"])
+def test_how_much_a_program_may_depend_on(what, monkeypatch):
+    from tensorplug.graph import state
+
+    monkeypatch.setattr(state, "LIMIT", 1000)
+    layers = nn.Sequential(
+        *[nn.ReLU() for _ in range(200)]
+    )  # some 3,000 objects, which count apart
+    entries = [Entry(number) for number in range(2000 if what == "objects" else 100)]
+
+    @tp.compile
+    def program(x):
+        return layers(x) + entries[1].number
+
+    for _ in range(3):
+        assert program(tp.ones(2)).tolist() == [2, 2]
+    found = program.explain()
+    assert any("depends on more than" in reason for reason, _ in found.breaks) == (
+        what == "objects"
+    )
+    entries[1].number = 5
+    assert program(tp.ones(2)).tolist() == [6, 6]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_follows_an_op_is_watched(fails):
+    """Nothing watches within an op: what the program does behind it, or after it failed, still counts."""
+    times = []
+
+    @tp.compile
+    def program(x):
+        x = x.exp()
+        if fails:
+            with contextlib.suppress(RuntimeError):
+                x.reshape(5)
+        return x + time.perf_counter()
+
+    for _ in range(5):
+        times += program(tp.zeros(1, dtype=tp.float64)).tolist()
+    assert len(set(times)) == 5
+    assert ["perf_counter" in reason for reason, _ in program.explain().breaks] == [True]
+    assert sys.getprofile() is None
+
+
+def test_profilers_see_what_ops_do_while_a_graph_is_captured():
+    seen = set()
+    sys.setprofile(lambda frame, event, arg: seen.add(frame.f_code.co_name))
+    try:
+        tp.graph.capture(lambda x: nn.functional.linear(x, x).sum(), tp.ones(2, 2))
+    finally:
+        sys.setprofile(None)
+    assert "_passed_on" in seen
 
 
 def test_asking_for_a_device_that_is_not_there_is_no_effect():

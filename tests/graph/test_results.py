@@ -133,6 +133,33 @@ def test_results_are_the_programs(program, recorded):
     assert not compiled.explain().breaks
 
 
+#: What programs return of the sizes of an argument beside a tensor.
+OF_SIZES = [
+    lambda x: x.shape,
+    lambda x: x.shape[1],
+    lambda x: x.numel(),
+    lambda x: -len(x) * 3 + 1,
+    lambda x: len(x) * x.shape[1] - 7,
+    lambda x: [len(x), "rows", 2.5, True, None],
+    lambda x: {"rows": len(x), "others": (x.shape, [x.shape[1:], {"all": x.numel()}])},
+    lambda x: Output(x + 1, (len(x), Output(x.shape, 2))),
+]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("program", OF_SIZES)
+def test_sizes_among_results_make_no_graphs(program, recorded):
+    def both(x):
+        return x * 2, program(x)
+
+    compiled = tp.compile(both)
+    for rows in (2, 3, 4, 5, 9, 3, 9, 2):
+        x = tp.ones(rows, 3, requires_grad=recorded)
+        assert shown(compiled(x)) == shown(both(x))
+    found = compiled.explain()
+    assert (found.graph_count, found.captures, found.breaks) == (1, 5, [])
+
+
 def test_tensors_of_numbers_are_made_anew():
     compiled = tp.compile(of_numbers)
     for number in range(4):

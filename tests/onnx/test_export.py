@@ -277,3 +277,32 @@ def test_a_loaded_model_is_exported_again():
     first = tp.onnx.load(tp.onnx.export(model, x))
     again = tp.onnx.load(tp.onnx.export(first, x))
     np.testing.assert_allclose(again(x).detach().numpy(), model(x).detach().numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda x: tp.empty(3, 2),
+        lambda x: tp.empty(x.shape),
+        lambda x: tp.empty_strided((3, 2), (1, 3)),
+        lambda x: tp.empty_like(x),
+        lambda x: x.new_empty(3, 2),
+        lambda x: x.new_empty_strided((3, 2), (1, 3)),
+    ],
+)
+def test_memory_that_is_written_by_rows(made):
+    import onnxruntime
+
+    class Rows(tp.nn.Module):
+        def forward(self, x):
+            rows = made(x)
+            for number in range(3):
+                rows[number] = x[number] * number
+            return rows * 2
+
+    x = tp.rand(3, 2)
+    proto = tp.onnx.export(Rows(), (x,))
+    session = onnxruntime.InferenceSession(proto.SerializeToString())
+    (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    assert np.array_equal(found, Rows()(x).numpy())
+    assert tp.equal(tp.onnx.load(proto)(x), Rows()(x))

@@ -6,6 +6,7 @@ own, for a limited time. Prints for each how it ran; the status is 1 if results 
 """
 
 import argparse
+import importlib
 import json
 import multiprocessing
 import sys
@@ -19,6 +20,7 @@ import torch
 from family_models import LIBRARIES, tensors_in, with_batched_experts, without_caches
 
 import tensorplug as tp
+from tensorplug.onnx.package import onnx_package
 
 CALLS = 5
 #: Relative to the largest number of a result: folded batch norms and oneDNN round otherwise.
@@ -91,8 +93,6 @@ def onnx_of(model, calls, wanted):
     """Return by how much results of onnxruntime, and of the file read again, differ."""
     import onnxruntime
 
-    from tensorplug.onnx.package import onnx_package
-
     names = list(calls[0])
     net = Flat(with_batched_experts(without_caches(model)), names)
     wanted = [results(model, one) for one in calls[:2]]
@@ -113,6 +113,12 @@ def onnx_of(model, calls, wanted):
 
 
 CHECKS = {"compile": compiled, "export": exported, "onnx": onnx_of}
+#: What most families of a library import, which takes ten times as long as all checks of one.
+COMMON = {
+    "transformers": ("transformers.models.bert.modeling_bert",),
+    "timm": ("timm",),
+    "torchvision": ("torchvision.models",),
+}
 
 
 def short(error):
@@ -138,8 +144,18 @@ def examine(library, family, checks, tell):
             tell(check, f"raises: {short(error)}", 0.0)
 
 
+def import_once(library, checks):
+    """Import what the processes of all families need, before these are forked off."""
+    for module in COMMON[library]:
+        importlib.import_module(module)
+    if "onnx" in checks:
+        importlib.import_module("onnxruntime")
+        onnx_package("checker")
+    tp.zeros(1)  # loads the plugins of the device
+
+
 def in_process(library, family, checks, limit):
-    """Return how a family ran, by check, for at most some seconds."""
+    """Return how a family ran, by check, for at most some seconds: what, how far apart, its seconds."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
 
@@ -148,20 +164,22 @@ def in_process(library, family, checks, limit):
             examine(library, family, checks, lambda *found: sender.send(found))
 
     process = context.Process(target=run)
+    begin = before = time.monotonic()
     process.start()
     sender.close()
     found = {}
-    end = time.monotonic() + limit
     try:
-        while receiver.poll(max(0, end - time.monotonic())):
+        while receiver.poll(max(0, begin + limit - time.monotonic())):
             check, how, apart = receiver.recv()
-            found[check] = how, apart
+            now = time.monotonic()
+            found[check] = how, apart, round(now - before, 1)
+            before = now
         process.kill()
-        found["limit"] = f"not done within {limit} s", 0.0
+        found["limit"] = f"not done within {limit} s", 0.0, 0.0
     except EOFError:
         process.join()
         if process.exitcode:
-            found["limit"] = f"ended with status {process.exitcode}", 0.0
+            found["limit"] = f"ended with status {process.exitcode}", 0.0, 0.0
     process.join()
     return found
 
@@ -176,14 +194,16 @@ def main(arguments):
     asked = parser.parse_args(arguments)
     kinds, differing = Counter(), []
     families = asked.families or LIBRARIES[asked.library][0]()
+    checks = asked.checks.split(",")
+    import_once(asked.library, checks)
     for family in families:
         begin = time.monotonic()
-        found = in_process(asked.library, family, asked.checks.split(","), asked.limit)
-        for check, (how, apart) in found.items():
+        found = in_process(asked.library, family, checks, asked.limit)
+        for check, (how, apart, seconds) in found.items():
             kinds[f"{check} {how.partition(':')[0]}"] += 1
             if not apart <= CLOSE:
                 differing.append(f"{family} ({check})")
-            print(f"{family:28} {check:8} {apart:.1e} {how}", flush=True)
+            print(f"{family:28} {check:8} {apart:.1e} {seconds:5.1f} s {how}", flush=True)
         if asked.json:
             with asked.json.open("a") as file:
                 line = {"library": asked.library, "family": family, "found": found}

@@ -51,6 +51,8 @@ _CHANGES = (
     {name: value for name, value in SMALL.items() if name not in ("head_dim", "d_kv")}
     | dict.fromkeys(LAYERS, 4),
     dict.fromkeys(LAYERS, 2) | {name: SMALL[name] for name in ("vocab_size", *HEADS[-3:])},
+    {name: value for name, value in SMALL.items() if name not in ("head_dim", "d_kv")}
+    | dict.fromkeys(WIDTHS, 512),  # heads of 128, which rotations by parts are given for
     {},
 )
 
@@ -94,13 +96,14 @@ def transformers_model(family: str) -> Made:
 def _accepted(model: Any) -> Callable[[int], dict[str, Any]]:
     """Return arguments that a model takes, of those that its main input has in some family."""
     errors = []
-    for arguments in _CANDIDATES.get(model.main_input_name, [_tokens]):
-        try:
-            model(**arguments(model, 0))
-        except Exception as error:
-            errors.append(error)
-            continue
-        return lambda number: arguments(model, number)
+    for prepared in (lambda: model, lambda: without_caches(model)):  # which few layers may not have
+        for arguments in _CANDIDATES.get(model.main_input_name, [_tokens]):
+            try:
+                prepared()(**arguments(model, 0))
+            except Exception as error:
+                errors.append(error)
+                continue
+            return lambda number: arguments(model, number)
     raise errors[0]
 
 
