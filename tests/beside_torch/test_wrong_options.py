@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
+import functools
 import importlib
 import inspect
 import io
@@ -45,6 +46,7 @@ WRONG = (
 )  # fmt: skip
 
 
+@functools.cache
 def names(library):
     """Return what the lines may name, of one of the two libraries."""
 
@@ -63,26 +65,16 @@ def names(library):
         made = leaf(*sizes)
         return made, (made * made).sum()
 
-    return {
-        **{name: getattr(library, name) for name in dir(library) if not name.startswith("__")},
-        "abs": abs,
-        "max": max,
-        "list": list,
-        "len": len,
-        "object": object,
-        "float": float,
-        "bytearray": bytearray,
-        "np": np,
-        "print": lambda *args, **kwargs: None,
-        "x": x,
-        "leaf": leaf,
-        "graded": graded,
-        "once": once,
+    public = {name: getattr(library, name) for name in dir(library) if not name.startswith("__")}
+    return public | {
+        "abs": abs, "max": max, "list": list, "len": len, "object": object, "float": float,
+        "bytearray": bytearray, "np": np, "print": lambda *args, **kwargs: None,
+        "x": x, "leaf": leaf, "graded": graded, "once": once,
         "module": lambda: library.nn.Sequential(library.nn.BatchNorm1d(3), library.nn.Linear(3, 2)),
         "packed": lambda: library.nn.utils.rnn.pack_padded_sequence(x(3, 2, 4), [3, 2]),
         "double": lambda *sizes: x(*sizes).double().requires_grad_(),
         "total": lambda t: (t * t * t).sum(),
-    }
+    }  # fmt: skip
 
 
 def evaluated(library, text):
@@ -90,7 +82,7 @@ def evaluated(library, text):
     dtype = library.get_default_dtype()
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            eval(text, names(library))
+            eval(text, dict(names(library)))
     except Exception as error:
         return error
     finally:
@@ -101,6 +93,7 @@ def evaluated(library, text):
         library.use_deterministic_algorithms(False)
         library.set_printoptions(profile="default")
         library.set_num_threads(1)
+        library.set_float32_matmul_precision("highest")
     return None
 
 
@@ -148,9 +141,16 @@ STRICT = re.compile(
     r"must be Tensor|expected a device|expected 'highest'|invalid combination|not a Module subclass|"
     r"sizes must be ints|without overflow|made of ints|device_type"
 )
-#: Calls, by a part of their text, of which one library refuses what the other takes.
+#: Calls, by their text, of which one library refuses what the other takes.
 DIFFERENT = (
-    # taken here
+    r"prefix=",  # written as text
+    r"retain_graph=tensor|create_graph=tensor|allow_unused=tensor",  # their number is read
+    r"sparse_\w+_tensor\(",  # sizes of None are none, shapes are looked at first
+    r"clip_grad_value_\(",  # of nothing there is nothing to do
+    r"ContinuousBernoulli\(|RelaxedBernoulli\(|RelaxedOneHotCategorical\(|AffineTransform\(",  # looked at
+    r"broadcast_shapes\(",  # a shape is a shape
+    r"PowerTransform\(len",
+    r"dim=True",
 )
 
 
