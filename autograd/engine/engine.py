@@ -375,7 +375,7 @@ class BackwardPass:
                     self._deliver(edge, None, False, ready)
             return
         if saved_tensors.anomaly:
-            results = anomalies.apply_watched(self, node, gradient, hooked)
+            results = anomalies.apply_watched(self, node, gradient, bool(hooked))
         elif hooked:
             results = backward_hooks.apply_hooked(self, node, gradient)
         else:
