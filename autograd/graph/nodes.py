@@ -249,7 +249,7 @@ class OpNode(Node):
                 names = rule.op.parameters if origin == ARGUMENT else rule.op.outputs
                 if origin in (ARGUMENT, OUTPUT) and names[position] == wanted:
                     if raw:
-                        from .raw_saved import shown
+                        from .raw_saved import shown  # on first use: it imports this module
 
                         return shown(self, index)
                     if self.saved is None:
