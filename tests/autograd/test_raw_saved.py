@@ -14,6 +14,7 @@ class Cube(tp.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
         ctx.save_for_backward(x)
+        ctx._saved_power = 3
         return x**3
 
     @staticmethod
@@ -61,6 +62,14 @@ def test_an_unpacked_tensor_keeps_the_history_of_the_packed_one() -> None:
     (grad,) = tp.autograd.grad(y.sum(), x, create_graph=True)
     (second,) = tp.autograd.grad(grad.sum(), x)
     assert tp.allclose(second, 6 * x)
+
+
+def test_a_node_of_a_function_has_what_its_ctx_has_under_such_names() -> None:
+    y = Cube.apply(tp.tensor([0.5], requires_grad=True))
+    assert y.grad_fn._saved_power == 3
+    for name in ("_saved_other", "_raw_saved_other"):
+        with pytest.raises(AttributeError, match=name):
+            getattr(y.grad_fn, name)
 
 
 def keep(tensor: Any) -> Any:
