@@ -242,7 +242,8 @@ class OpNode(Node):
         """
         raw = name.startswith("_raw_saved_")
         # Compiled, this is asked before the method of a subclass, whose nodes may have no plan.
-        if self.plan is not None and (raw or name.startswith("_saved_")):
+        plan: Any = self.plan
+        if plan is not None and (raw or name.startswith("_saved_")):
             rule = self.plan.rule
             wanted = name.removeprefix("_raw").removeprefix("_saved_")
             wanted = "input" if wanted == "self" else wanted
