@@ -12,7 +12,7 @@ from tensorplug.core.tensor.base import TRACKED, TensorBase, extra_of, new_tenso
 from tensorplug.core.tensor.tensor import Tensor
 
 from .engine.arithmetic import normal, shown, zeros
-from .graph import saved_tensors, views
+from .graph import raw_saved, saved_tensors, views
 from .graph.nodes import FREED, MultiNode, OutputNode, SavedByHook
 from .graph.views import edge_of, requires_grad
 
@@ -114,6 +114,10 @@ class FunctionNode(MultiNode):
         """Return what the call's ctx has: in torch the two are one object."""
         if name.startswith("__") or name == "ctx":
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        if name == "_raw_saved_tensors":
+            if self.saved is None:
+                raise RuntimeError(FREED)
+            return tuple([raw_saved.SavedTensor(self, index) for index in range(len(self.saved))])
         return self.unpack() if name == "saved_tensors" else getattr(self.ctx, name)
 
     def release(self) -> None:

@@ -117,6 +117,12 @@ class BackwardTap:
         self.grad_output = grad_output
         if self.hooks and not self.watches_inputs:
             # No input requires grad, so this is the last that backward sees of the module.
+            warnings.warn(
+                "Full backward hook is firing when gradients are computed with respect to module outputs "
+                "since no inputs require gradients: grad_input is None for each of them.",
+                UserWarning,
+                stacklevel=2,
+            )
             grad_input = (None,) * self.argument_count
             for hook in self.hooks:
                 changed = hook(self.module, grad_input, grad_output)

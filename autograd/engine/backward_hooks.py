@@ -1,4 +1,4 @@
-"""What a backward pass does beside the formulas: hooks, and the search for anomalies."""
+"""What a backward pass does beside the formulas: hooks of tensors and of nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.tensor.base import TensorBase
 
-from ..graph import saved_tensors
 from ..graph.nodes import MultiNode, Node, OutputNode
 from .accumulation import accumulate
 from .arithmetic import normal, shown
@@ -60,7 +59,7 @@ def apply_hooked(run: BackwardPass, node: Node, gradient: Any) -> list[tuple[Any
         return results
     inputs = tuple(
         [
-            as_tensor(run, value, _key(edge))
+            as_tensor(run, value, key_of(edge))
             if edge is not None and not isinstance(node, OutputNode)
             else value
             for (value, _), edge in zip(results, node.edges, strict=True)
@@ -106,21 +105,6 @@ def _as_tuple(replaced: Any, count: int, name: str) -> tuple[Any, ...]:
     return found
 
 
-def check_nan(run: BackwardPass, node: Node, results: list[tuple[Any, bool]]) -> None:
-    """Raise RuntimeError if a gradient that a node returned has NaN."""
-    if isinstance(node, OutputNode) or not saved_tensors.check_nan:
-        return
-    for position, ((value, _), edge) in enumerate(zip(results, node.edges, strict=True)):
-        if value is None or edge is None:
-            continue
-        tensor = as_tensor(run, value, _key(edge))
-        if bool((tensor != tensor).any()):
-            trace = "" if node.extra is None else f"\n{node.extra.forward_trace or ''}"
-            raise RuntimeError(
-                f"Function '{node.name()}' returned nan values in its {position}th output.{trace}"
-            )
-
-
 def check_replacement(tensor: Any, replaced: Any) -> None:
     """Refuse what a hook returned if it cannot stand for the gradient."""
     if not isinstance(replaced, TensorBase):
@@ -145,7 +129,7 @@ def _value(run: BackwardPass, tensor: Any) -> Any:
     return tensor._array
 
 
-def _key(edge: Any) -> DispatchKey:
+def key_of(edge: Any) -> DispatchKey:
     """Return the key of the gradient that goes along an edge to a leaf or a node."""
     key: DispatchKey = edge._key if isinstance(edge, TensorBase) else edge.key
     return key

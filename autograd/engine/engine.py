@@ -21,7 +21,7 @@ from tensorplug.core.tensor.tensor import Tensor
 
 from ..graph import saved_tensors
 from ..graph.nodes import FREED, MultiNode, Node, OpNode
-from . import backward_callbacks, backward_hooks, backward_queues, backward_ranges
+from . import anomalies, backward_callbacks, backward_hooks, backward_queues, backward_ranges
 from .accumulation import accumulate
 from .arithmetic import add, shown
 from .backward_callbacks import running
@@ -374,14 +374,13 @@ class BackwardPass:
                 if edge is not None and (needed is None or edge in needed):
                     self._deliver(edge, None, False, ready)
             return
-        results = (
-            backward_hooks.apply_hooked(self, node, gradient)
-            if hooked
-            else node.apply(gradient, self.raw)
-        )
-        del gradient
         if saved_tensors.anomaly:
-            backward_hooks.check_nan(self, node, results)
+            results = anomalies.apply_watched(self, node, gradient, bool(hooked))
+        elif hooked:
+            results = backward_hooks.apply_hooked(self, node, gradient)
+        else:
+            results = node.apply(gradient, self.raw)
+        del gradient
         if not self.retain_graph:
             node.release()
         for position, edge in enumerate(edges):

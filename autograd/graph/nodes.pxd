@@ -24,7 +24,7 @@ cdef class Node:
 
 cdef class NodeExtra:
     cdef public dict metadata, pre_hooks, post_hooks, tensor_hooks
-    cdef public object retains, forward_trace, ranges, queue
+    cdef public object retains, forward_trace, induced_by, ranges, queue
 
 
 @cython.trashcan(True)

@@ -119,8 +119,8 @@ class NodeExtra:
     """Attributes of a node that most nodes never have."""
 
     __slots__ = (
-        "forward_trace", "metadata", "post_hooks", "pre_hooks", "queue", "ranges", "retains",
-        "tensor_hooks",
+        "forward_trace", "induced_by", "metadata", "post_hooks", "pre_hooks", "queue", "ranges",
+        "retains", "tensor_hooks",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -129,7 +129,8 @@ class NodeExtra:
         self.post_hooks: dict[int, Callable[..., Any]] = {}
         self.tensor_hooks: dict[int, Callable[..., Any]] = {}
         self.retains: Any = None  # weak reference to the tensor that keeps its gradient
-        self.forward_trace: str | None = None
+        self.forward_trace: str | None = None  # in anomaly mode
+        self.induced_by: Any = None  # in anomaly mode: the node whose backward recorded this one
         self.ranges: tuple[str, ...] = ()  # of a profile, around the forward op
         self.queue: Any = None  # on which the forward op ran, if the usual one was not the only one
 
@@ -235,13 +236,24 @@ class OpNode(Node):
         return self.key, self.shape
 
     def __getattr__(self, name: str) -> Any:
-        """Return what was saved of an argument or output: ``_saved_self``, ``_saved_result``."""
-        if name.startswith("_saved_"):
+        """Return what was saved of an argument or output: ``_saved_self``, ``_saved_result``.
+
+        As ``_raw_saved_self`` it is a ``SavedTensor``, which takes hooks.
+        """
+        raw = name.startswith("_raw_saved_")
+        # Compiled, this is asked before the method of a subclass, whose nodes may have no plan.
+        plan: Any = self.plan
+        if plan is not None and (raw or name.startswith("_saved_")):
             rule = self.plan.rule
-            wanted = "input" if name == "_saved_self" else name.removeprefix("_saved_")
+            wanted = name.removeprefix("_raw").removeprefix("_saved_")
+            wanted = "input" if wanted == "self" else wanted
             for index, (_, origin, position) in enumerate(self.plan.saves):
                 names = rule.op.parameters if origin == ARGUMENT else rule.op.outputs
                 if origin in (ARGUMENT, OUTPUT) and names[position] == wanted:
+                    if raw:
+                        from .raw_saved import shown  # on first use: it imports this module
+
+                        return shown(self, index)
                     if self.saved is None:
                         raise RuntimeError(FREED)
                     return self.unpack(index)
@@ -308,7 +320,7 @@ class OpNode(Node):
                 self._refuse_detached(position)
         elif version is not None:
             for item, known in zip(value, version, strict=True):
-                if isinstance(item, TensorBase) and _version(item) != known:
+                if isinstance(item, TensorBase) and known not in (None, _version(item)):
                     raise self.modified(item, known)
         return value
 
@@ -343,14 +355,12 @@ class OpNode(Node):
 
 def modified(node: Node, tensor: Any, version: int) -> RuntimeError:
     """Return the error for a tensor that a node saved and that was written to."""
-    extra = node.extra
-    trace = "" if extra is None or extra.forward_trace is None else f"\n{extra.forward_trace}"
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{tensor.device} {tensor.dtype.name} {list(tensor._shape)}], saved by "
         f"{node.name()}, is at version {_version(tensor)}; expected version {version} instead. Hint: "
         "enable anomaly detection to find the operation that failed to compute its gradient, with "
-        f"tp.autograd.set_detect_anomaly(True).{trace}"
+        "tp.autograd.set_detect_anomaly(True)."
     )
 
 

@@ -22,7 +22,14 @@ _OWN = tuple(os.path.join(_PACKAGE, name) for name in ("autograd", "core"))  # n
 
 # Of each thread: pairs of hooks, and the message of the error that they raise instead.
 # `recomputed`: of which part of the running program what is saved is computed again, by number; 0 of none.
-declare(saved_hooks=(), saved_hooks_disabled=None, saved_hooks_counted=None, recomputed=0)
+# `evaluated`: in anomaly mode, the node whose formulas are computed.
+declare(
+    saved_hooks=(),
+    saved_hooks_disabled=None,
+    saved_hooks_counted=None,
+    recomputed=0,
+    evaluated=None,
+)
 
 # How many threads have saved_tensors_hooks contexts open; whether anomaly mode is on; and whether a
 # profile is taken. What recording looks at is the layer's `watched`.
@@ -142,16 +149,21 @@ def pack(
     kept = list(versions)
     for index, value in enumerate(saved):
         if isinstance(value, TensorBase):
-            packed[index] = _packed(value)
+            packed[index] = pack_by(value, *thread.saved_hooks[-1])
             kept[index] = None
         elif isinstance(value, (list, tuple)) and any([isinstance(v, TensorBase) for v in value]):
-            packed[index] = [_packed(v) if isinstance(v, TensorBase) else v for v in value]
+            packed[index] = [
+                pack_by(v, *thread.saved_hooks[-1]) if isinstance(v, TensorBase) else v
+                for v in value
+            ]
             kept[index] = None
     return tuple(packed), tuple(kept)
 
 
-def _packed(tensor: Any) -> SavedByHook:
-    pack_hook, unpack_hook = thread.saved_hooks[-1]
+def pack_by(
+    tensor: Any, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]
+) -> SavedByHook:
+    """Return a saved tensor as a pair of hooks packs it."""
     edge = edge_of(tensor) if tensor._state and requires_grad(tensor) else None
     version = version_of(tensor)
     packed = pack_hook(tensor.detach())
@@ -197,14 +209,13 @@ profiling.on_change(set_profiled)
 
 
 def note_trace(node: Node) -> None:
-    """Keep the Python stack of the forward call with a node."""
+    """Keep the Python stack of the forward call with a node, and the node that induced it."""
     import traceback
 
     # Up to the call from outside of core and autograd, whose compiled functions have no frames.
     stack = traceback.extract_stack()
     while len(stack) > 1 and stack[-1].filename.startswith(_OWN):
         stack.pop()
-    frames = traceback.format_list(stack)
-    node_extra(node).forward_trace = "Traceback of forward call that caused the error:\n" + "".join(
-        frames
-    )
+    extra = node_extra(node)
+    extra.forward_trace = "".join(traceback.format_list(stack))
+    extra.induced_by = thread.evaluated

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import warnings
 from typing import Any
 
 import pytest
@@ -229,10 +232,74 @@ def test_anomaly_mode_names_the_op_and_the_line() -> None:
         anomaly = tp.autograd.detect_anomaly()
     with anomaly:
         y = x.sqrt()  # the line that the message shows
-        with pytest.raises(RuntimeError, match=r"SqrtBackward0.*nan") as caught:
+        with (
+            pytest.warns(UserWarning, match=r"SqrtBackward0(?s:.*)the line that the message shows"),
+            pytest.raises(RuntimeError, match=r"SqrtBackward0.*nan"),
+        ):
             (y * 0).sum().backward()
-    assert "the line that the message shows" in str(caught.value)
     assert not tp.autograd.is_anomaly_enabled()
+
+
+def test_anomaly_mode_names_the_call_whose_saved_tensor_was_written_to() -> None:
+    x = leaf(1.0)
+    with pytest.warns(UserWarning, match="Anomaly Detection"):
+        anomaly = tp.autograd.detect_anomaly()
+    with anomaly:
+        y = x + 1
+        z = y**2  # saves what is written to
+        y += 1
+        with (
+            pytest.warns(UserWarning, match=r"PowBackward0(?s:.*)saves what is written to"),
+            pytest.raises(RuntimeError, match="modified by an inplace"),
+        ):
+            z.sum().backward()
+
+
+class Twice(tp.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return Broken.apply(x) * g
+
+
+class Broken(tp.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * math.nan
+
+
+@pytest.mark.parametrize("forward_too", [True, False])
+def test_anomaly_mode_names_the_calls_that_induced_one_another(forward_too: bool) -> None:
+    x = leaf(1.0)
+    with pytest.warns(UserWarning, match="Anomaly Detection"):
+        anomaly = tp.autograd.detect_anomaly()
+    with anomaly if forward_too else contextlib.nullcontext():
+        (grad,) = tp.autograd.grad(Twice.apply(x).sum(), x, create_graph=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with (
+            pytest.raises(RuntimeError, match="BrokenBackward"),
+            tp.autograd.detect_anomaly(),
+        ):
+            grad.sum().backward()
+    said = [str(warning.message) for warning in caught][1:]
+    if forward_too:
+        assert len(said) == 2
+        assert "Broken.apply" in said[0]
+        assert "induced by TwiceBackward" in said[1]
+        assert "Twice.apply" in said[1]
+    else:
+        assert len(said) == 1
+        assert "No forward pass information" in said[0]
 
 
 def test_gradcheck_finds_wrong_derivatives() -> None:

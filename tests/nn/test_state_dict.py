@@ -225,7 +225,9 @@ REGISTERED = {
     "register_load_state_dict_post_hook": lambda module: module.load_state_dict(module.state_dict()),
     "register_forward_hook": lambda module: module(tp.ones(2)),
     "register_forward_pre_hook": lambda module: module(tp.ones(2)),
-    "register_full_backward_hook": lambda module: module(tp.ones(2)).sum().backward(),
+    "register_full_backward_hook": lambda module: (
+        module(tp.ones(2, requires_grad=True)).sum().backward()
+    ),
     "register_full_backward_pre_hook": lambda module: module(tp.ones(2)).sum().backward(),
 }  # fmt: skip
 
