@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorplug.core.device.dtypes import float64
+from tensorplug.core.ops.comparison import check_tolerances
 from tensorplug.core.tensor.tensor import Tensor
 
 from . import gradcheck_backward as backward_checks, gradcheck_forward as forward_checks
@@ -96,6 +97,7 @@ def gradcheck(
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
+    check_tolerances("gradcheck", rtol, atol)
     func, args = of_values(func, (inputs,) if isinstance(inputs, Tensor) else tuple(inputs))
     positions = _checked(args)
     try:
@@ -167,6 +169,7 @@ def gradgradcheck(
     >>> tp.autograd.gradgradcheck(lambda x: x.exp() * x, (x,))
     True
     """
+    check_tolerances("gradgradcheck", rtol, atol)
     func, args = of_values(func, (inputs,) if isinstance(inputs, Tensor) else tuple(inputs))
     positions = _checked(args)
     outputs = [out for out in outputs_of(func, args) if out.requires_grad]

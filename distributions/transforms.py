@@ -25,6 +25,7 @@ from .transform_base import (
     identity_transform,
 )
 from .transform_parts import CatTransform, StackTransform
+from .utils import broadcast_all
 
 __all__ = [
     "AbsTransform",
@@ -80,7 +81,7 @@ class PowerTransform(Transform):
 
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.exponent = exponent
+        (self.exponent,) = broadcast_all(exponent)
 
     @property
     def sign(self) -> Any:

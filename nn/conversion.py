@@ -88,6 +88,8 @@ class ModuleConversion(ModuleBase):
 
     def type(self, dst_type: Any) -> Self:
         """Convert every tensor, those of integers as well."""
+        if dst_type is None:  # of tensors this asks for the name
+            raise TypeError("type(): dst_type must be a dtype or the name of a type, not None")
         return self._apply(lambda tensor: cast(Tensor, tensor.type(dst_type)))
 
     def float(self) -> Self:

@@ -59,8 +59,11 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     >>> x._version
     1
     """
-    for written in (tensor,) if isinstance(tensor, Tensor) else tensor:
-        bump_version(written)
+    written = (tensor,) if isinstance(tensor, Tensor) else tuple(tensor)
+    if not all(isinstance(item, Tensor) for item in written):
+        raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
+    for item in written:
+        bump_version(item)
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks, contextlib.ContextDecorator):

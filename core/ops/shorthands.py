@@ -259,7 +259,17 @@ def resolve_neg(input: Tensor) -> Tensor:
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """Return a DLPack capsule that shares the tensor's memory; ``from_dlpack`` takes tensors directly."""
+    """Return a DLPack capsule that shares the tensor's memory; ``from_dlpack`` takes tensors directly.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> x = tp.zeros(2)
+    >>> y = tp.utils.dlpack.from_dlpack(tp.to_dlpack(x))
+    >>> y[0] = 1.0
+    >>> x
+    tensor([1., 0.])
+    """
     check_tensor(tensor, "to_dlpack", "tensor")
     return tensor.__dlpack__()
 

@@ -50,7 +50,12 @@ _Parsed = tuple[Device | None, DType | None, bool, bool, Any]
 
 def _read_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Parsed:
     """Return what the arguments of ``Tensor.to`` ask for; those that were read before are known."""
-    key = (*args, *map(type, args), *kwargs.items())  # 1 is equal to True
+    key = (
+        *args,
+        *map(type, args),
+        *kwargs.items(),
+        *map(type, kwargs.values()),
+    )  # 1 is equal to True
     try:
         known = _read.get(key)
     except TypeError:  # no key, and no argument either

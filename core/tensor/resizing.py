@@ -99,6 +99,7 @@ def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:
 
     See :meth:`resize_`.
     """
+    check_tensor(the_template, "resize_as_", "the_template")
     shape = the_template._shape
     if memory_format is preserve_format:
         memory_format = suggested_format(shape, the_template.stride())

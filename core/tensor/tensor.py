@@ -614,7 +614,7 @@ class Tensor(TensorMethods):
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool = True) -> Any:
         """Return the tensor, converted if a dtype is given: it is dense already."""
-        return self if dtype is None else self.to(dtype)
+        return self if dtype is None else self.to(dtype=dtype)
 
     def cpu(self: Any, memory_format: Any = None) -> Tensor:
         """Return the tensor on the "cpu" device."""

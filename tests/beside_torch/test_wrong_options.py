@@ -139,18 +139,18 @@ TELLING = (TypeError, ValueError, RuntimeError, IndexError, KeyError)
 STRICT = re.compile(
     r"must be (a )?(bool|int|float|str|Number|callable)\b|must be bool|decorates functions|is one of|"
     r"must be Tensor|expected a device|expected 'highest'|invalid combination|not a Module subclass|"
-    r"sizes must be ints|without overflow|made of ints|device_type"
+    r"sizes must be ints|without overflow|made of ints|device_type|is not iterable"
 )
 #: Calls, by their text, of which one library refuses what the other takes.
 DIFFERENT = (
-    r"prefix=",  # written as text
-    r"retain_graph=tensor|create_graph=tensor|allow_unused=tensor",  # their number is read
-    r"sparse_\w+_tensor\(",  # sizes of None are none, shapes are looked at first
-    r"clip_grad_value_\(",  # of nothing there is nothing to do
-    r"ContinuousBernoulli\(|RelaxedBernoulli\(|RelaxedOneHotCategorical\(|AffineTransform\(",  # looked at
-    r"broadcast_shapes\(",  # a shape is a shape
-    r"PowerTransform\(len",
-    r"dim=True",
+    # Read as what they mean here: prefixes are text, bools and None numbers or nothing.
+    r"prefix=",
+    r"(retain|create)_graph=(tensor|-7)|allow_unused=tensor",
+    r"frombuffer\(|broadcast_shapes\(|clip_grad_value_\(|sparse_\w+_tensor\(|\bset_\(|random_\(None",
+    r"no_grad\(None|symbolic_trace\(.*, \(|resize_as_\(x\(3\), None|dim=True|PowerTransform\(len|insert\(-7",
+    # Looked at before they are used.
+    r"ContinuousBernoulli\(|RelaxedBernoulli\(|RelaxedOneHotCategorical\(|AffineTransform\(",
+    r"DistributedSampler\(.*nan|autograd.grad\(\{\}|eps=0,|\bto\(True",
 )
 
 

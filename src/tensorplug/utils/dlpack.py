@@ -9,6 +9,7 @@ import enum
 from typing import Any
 
 from tensorplug.core import Tensor
+from tensorplug.core.ops.shorthands import to_dlpack
 from tensorplug.core.tensor import creation
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
@@ -60,18 +61,3 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     if type(ext_tensor).__name__ == "PyCapsule":
         ext_tensor = _Capsule(ext_tensor)
     return creation.from_dlpack(ext_tensor)
-
-
-def to_dlpack(tensor: Tensor) -> Any:
-    """Return a capsule that shares the tensor's memory; other libraries take the tensor itself as well.
-
-    Examples
-    --------
-    >>> import tensorplug as tp
-    >>> x = tp.zeros(2)
-    >>> y = tp.utils.dlpack.from_dlpack(x)
-    >>> y[0] = 1.0
-    >>> x
-    tensor([1., 0.])
-    """
-    return tensor.__dlpack__()
