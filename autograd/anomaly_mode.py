@@ -20,14 +20,17 @@ class set_detect_anomaly(OwnContext):
 
     Examples
     --------
+    >>> import warnings
     >>> import tensorplug as tp
     >>> x = tp.tensor(0.0, requires_grad=True)
-    >>> with tp.autograd.set_detect_anomaly(True):
+    >>> with tp.autograd.set_detect_anomaly(True), warnings.catch_warnings(record=True) as told:
     ...     try:
     ...         (x.sqrt() * 0).backward()
     ...     except RuntimeError as error:
     ...         print(str(error).split(".")[0])
     Function 'SqrtBackward0' returned nan values in its 0th output
+    >>> print(str(told[0].message).split(":")[0])
+    Error detected in SqrtBackward0. Traceback of forward call that caused the error
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:

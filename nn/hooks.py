@@ -119,7 +119,7 @@ class ModuleHooks(ModuleBase):
         >>> handle = layer.register_full_backward_hook(
         ...     lambda module, grad_input, grad_output: print(grad_output)
         ... )
-        >>> layer(tp.ones(1)).sum().backward()
+        >>> layer(tp.ones(1, requires_grad=True)).sum().backward()
         (tensor([1.]),)
         """
         self._use_backward_hooks(full=True)

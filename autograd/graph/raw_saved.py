@@ -20,6 +20,7 @@ class SavedTensor:
 
     Examples
     --------
+    >>> import tensorplug as tp
     >>> x = tp.tensor([1.0, 2.0], requires_grad=True)
     >>> y = x.exp()
     >>> y.grad_fn._raw_saved_result.register_hooks(lambda t: t.numpy(), tp.from_numpy)
