@@ -24,6 +24,7 @@ class set_detect_anomaly(OwnContext):
     >>> import tensorplug as tp
     >>> x = tp.tensor(0.0, requires_grad=True)
     >>> with tp.autograd.set_detect_anomaly(True), warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
     ...     try:
     ...         (x.sqrt() * 0).backward()
     ...     except RuntimeError as error:
