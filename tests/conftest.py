@@ -50,6 +50,13 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from tests.scheduling import Scheduling  # where xdist is
+
+    return Scheduling(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     making.seed(item.nodeid)

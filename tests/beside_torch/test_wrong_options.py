@@ -35,7 +35,7 @@ from tests.nn.test_module_database import Translated  # noqa: E402
 with importing():
     from torch.testing._internal.common_modules import module_db
 
-CALLS = 1000 if os.environ.get("TENSORPLUG_FUZZ") else 4
+CALLS = 1000 if os.environ.get("TENSORPLUG_FUZZ") else 2
 PARTS = 4
 LINES = (Path(__file__).parent / "calls_of_no_ops.txt").read_text().splitlines()
 MODULES = [info for info in module_db if hasattr(tp.nn, info.module_cls.__name__)]
