@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import type_name
-from .base import TensorBase
 from .creation import tensor
+from .predicates import is_tensor
 
 
 def mapped(target: Any, name: str, function: Callable[..., Any], *others: Any) -> Any:
@@ -32,7 +32,7 @@ def mapped(target: Any, name: str, function: Callable[..., Any], *others: Any) -
         If a tensor is on another device or of another dtype, or the function returns what is no number.
     """
     for value in (target, *others):
-        if not isinstance(value, TensorBase):
+        if not is_tensor(value):
             raise TypeError(f"{name}(): argument 'tensor' must be Tensor, not {type_name(value)}")
         if value.requires_grad:
             raise RuntimeError(
