@@ -98,6 +98,8 @@ def test_joined_images_lie_as_in_torch(pair: Any, name: str, mixed: bool, data: 
     dim = data.draw(st.integers(0, ours.dim() - (name == "cat")))
     # Behind a dimension of size 1 torch decides by its stride, which arrays do not tell.
     assume(dim < ours.dim() or 1 not in ours.shape)
+    # Images that lie channels last, and are stacked behind their last dimension, lie in rows in torch.
+    assume(dim < ours.dim() or dim < 3 or ours.stride()[1] > 1)
     place = (dim,) if name in ("cat", "stack") else ()
     others = [(x, x.contiguous() if mixed else x, x) for x in (ours, theirs)]
     joined, expected = (
