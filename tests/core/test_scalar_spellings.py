@@ -43,6 +43,7 @@ SKIPPED = {"empty": MEMORY, "new_empty": MEMORY}
 _NORMS = "a power that is NaN, or beyond the dtype, has no meaning"
 OTHERS = {
     **dict.fromkeys(("dist", "linalg_cond", "linalg_norm", "linalg_vector_norm", "norm"), _NORMS),
+    **dict.fromkeys(("lp_pool1d", "lp_pool2d", "lp_pool3d"), _NORMS),
     "addbmm": "torch adds the matrices one by one, and infinite ones of both signs are NaN",
     "addmm": "torch's product times infinity is NaN here and there",
     "baddbmm": "whether half precision is refused goes by the shapes in torch",
