@@ -283,6 +283,15 @@ BY_OTHERS = (
 )  # fmt: skip
 
 
+def test_a_kernel_for_solving_serves_large_systems_in_training(stranger):
+    """Without one, the factors of large matrices are kept for the backward pass, by another op."""
+    plugin = stranger(Stranger(["linalg_solve_ex"]))
+    A = (tp.eye(130) * 2).requires_grad_()
+    tp.linalg.solve_ex(A, tp.ones(130, 2)).result.sum().backward()
+    assert plugin.calls["linalg_solve_ex"] == 2
+    tp.testing.assert_close(A.grad, tp.full((130, 130), -0.5))
+
+
 def _calls_with_0d():
     """Yield ops that take a 0-d tensor for their first one, and such a call of each."""
     for op, (args, kwargs) in _callable_ops():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ...contexts import thread
 from ...device.dtypes import finfo, int32, int64
-from ...dispatch.op_registry import Delegated, Spec, composite, primitive_tuple
+from ...dispatch.choice import choose
+from ...dispatch.op_registry import Delegated, Spec, composite, handle, primitive_tuple
 from ...dispatch.out_dtypes import exact_out, names_results
 from ...tensor.shapes import normalize_dim, normalize_dims, one_or_several
 from ..rules import check_tensor
@@ -26,6 +28,7 @@ from .rules import (
 from .triangular import linalg_lu_solve
 
 if TYPE_CHECKING:
+    from ...dispatch.keys import DispatchKey
     from ...tensor.tensor import Tensor
 
 __all__ = ["inverse"]
@@ -48,7 +51,7 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
     vector = _check_system(name, A, B, left)
     if vector or check_errors or not left or A._shape[:-2] != B._shape[:-2]:
         return Delegated(_solve_checked(A, B, left, check_errors, name))
-    if len(A._shape) == 2 and A._shape[0] >= _LARGE and B._shape[1]:
+    if len(A._shape) == 2 and A._shape[0] >= _LARGE and B._shape[1] and _has_factors(A._key):
         X, _, _, info = linalg_solve_lu(A, B)
         return Delegated(results.linalg_solve_ex(X, info))
     return Spec((A, B), outputs=((B._shape, B.dtype), (A._shape[:-2], int32)))
@@ -56,6 +59,19 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bo
 
 #: Rows of a matrix whose factors are kept for the backward pass, as computing them again takes long.
 _LARGE = 128
+_SOLVE, _SOLVE_LU, _FACTOR = (
+    handle(name) for name in ("linalg_solve_ex", "linalg_solve_lu", "linalg_lu_factor_ex")
+)
+
+
+def _has_factors(key: DispatchKey) -> bool:
+    """Return whether who solves on a key factorizes there, too: another's kernel for solving has to run."""
+    by = [
+        choose(op, key.device.type, key.dtype, thread.preferred).kernel
+        for op in (_SOLVE, _SOLVE_LU, _FACTOR)
+    ]
+    solving, factors = by[0], by[1] or by[2]
+    return solving is not None and factors is not None and solving.plugin == factors.plugin
 
 
 def _canonical_solve_lu(A: Any, B: Any) -> tuple[Any, Any]:
