@@ -20,7 +20,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-NOT_SOURCES = (".git", ".venv*", "__pycache__", ".*_cache", "*.egg-info", "build", "dist", "out")
+NOT_SOURCES = (
+    ".git",
+    ".venv*",
+    "__pycache__",
+    ".*_cache",
+    ".hypothesis",
+    "*.egg-info",
+    "build",
+    "dist",
+    "out",
+)
 
 
 def folders() -> dict[str, Path]:
