@@ -10,12 +10,13 @@ from tensorplug.autograd import derivative
 from tensorplug.core.device.dtypes import bfloat16, bool_, float16, float32
 from tensorplug.core.dispatch.op_registry import composite
 from tensorplug.core.ops import ones, where, zeros_like
+from tensorplug.core.tensor.shapes import broadcast_shapes
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
 
 
-_INPUTS = "inputs.0(*, L, E), inputs.1(*, S, E), inputs.2(*, S, V)"
+_INPUTS = "inputs.0(*B, L, E), inputs.1(*B, S, E), inputs.2(*B, S, V)"
 _OUTPUT = "(*B, L, V)"
 
 
@@ -43,7 +44,19 @@ def _wide_mask(mask: Any) -> Any:
     return mask if mask is None or mask.dtype is bool_ else mask.to(float32)
 
 
+def _check_mask(inputs: Any, mask: Any, *_: Any) -> None:
+    """Raise if a mask does not broadcast to the scores: kernels read it by their sizes."""
+    query, key, _value = inputs
+    scores = (*query.shape[:-1], key.shape[-2])
+    if mask is not None and broadcast_shapes(scores, mask.shape) != scores:
+        raise RuntimeError(
+            f"scaled_dot_product_attention(): a mask of shape {list(mask.shape)} does not broadcast to "
+            f"{list(scores)}"
+        )
+
+
 @composite(
+    rule=_check_mask,
     shapes=_INPUTS,
     method=False,
     outputs="output, logsumexp",
@@ -89,6 +102,7 @@ def scaled_dot_product_efficient_attention(
 
 
 @composite(
+    rule=lambda _g, _sum, *others: _check_mask(*others),
     shapes=f"{_INPUTS}, g_output{_OUTPUT}, g_logsumexp(*B, L), output{_OUTPUT}, logsumexp(*B, L)",
     method=False,
     outputs="g_query, g_key, g_value",
@@ -165,6 +179,7 @@ def _mask_gradient(
 
 
 @composite(
+    rule=_check_mask,
     shapes=_INPUTS,
     method=False,
     mixed=True,
@@ -187,6 +202,7 @@ def scaled_dot_product_flash_attention(
 
 
 @composite(
+    rule=lambda _g, *others: _check_mask(*others),
     shapes=f"{_INPUTS}, g_output{_OUTPUT}, output{_OUTPUT}, logsumexp(*B, L)",
     method=False,
     mixed=True,

@@ -219,7 +219,13 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return scatter_reduce(input, dim, index, src, "sum")
 
 
-@composite(method=False)
+def _canonical_gather_backward(g: Any, shape: Shape, dim: int, index: Any) -> Any:
+    dim = normalize_dim(dim, len(shape), "gather_backward")
+    _check_within(index._shape, shape, dim, "gather_backward", g._shape)
+    return g, shape, dim, index
+
+
+@composite(rule=_canonical_gather_backward, method=False)
 def gather_backward(g: Tensor, shape: Shape, dim: int, index: Tensor) -> Tensor:
     """Return zeros of `shape` with `g` added where `index` tells: the gradient of :func:`gather`."""
     return scatter_add(zeros_like_gradient(g, shape), dim, index, g)

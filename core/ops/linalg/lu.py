@@ -113,7 +113,15 @@ def upper_of(LU: Any) -> Any:
     return LU.narrow(-2, 0, min(LU._shape[-2:])).triu()
 
 
-@composite(name="pivots_to_permutation", method=False)
+def _canonical_pivots(pivots: Any, m: int) -> tuple[Any, int]:
+    if not pivots._shape or pivots._shape[-1] > m:
+        raise RuntimeError(
+            f"pivots_to_permutation: expected at most {m} pivots, got shape {list(pivots._shape)}"
+        )
+    return pivots, m
+
+
+@composite(rule=_canonical_pivots, name="pivots_to_permutation", method=False)
 def pivots_to_permutation(pivots: Tensor, m: int) -> Tensor:
     """Return the order of m rows after the exchanges that LAPACK's pivots name.
 
@@ -178,6 +186,12 @@ def _canonical_unpack(
                 f"{LU_pivots.dtype.name}; use the pivots that linalg.lu_factor returns"
             )
         rows = LU_data._shape[-2]
+        expected = (*LU_data._shape[:-2], min(LU_data._shape[-2:]))
+        if LU_pivots._shape != expected:
+            raise RuntimeError(
+                f"lu_unpack: LU_pivots are expected to be of shape {list(expected)} for LU_data of "
+                f"{list(LU_data._shape)}, got {list(LU_pivots._shape)}"
+            )
         # Of all samples of a vmap at once there is no telling.
         known = not (LU_pivots._key.is_meta or LU_pivots._batched)
         if known and not is_within(LU_pivots, 1, rows):

@@ -138,7 +138,15 @@ def _canonical_grid(points: Any, edges: Any, weight: Any = None) -> tuple[Any, .
             "grid_counts(): expected points in rows, a row of edges for each of their numbers, "
             f"and a weight for each, all of one dtype and device, got {list(points.shape)} and {shapes}"
         )
+    if len(edges) > _MOST_DIMS or math.prod([edge._shape[0] - 1 for edge in edges]) >= 2**63:
+        raise RuntimeError(
+            f"histogramdd(): the bins of {len(edges)} dimensions are too many for a tensor; join some, or "
+            "take fewer columns"
+        )
     return points, edges, weight
+
+
+_MOST_DIMS = 64  # of an array
 
 
 @composite(rule=_canonical_grid, method=False)

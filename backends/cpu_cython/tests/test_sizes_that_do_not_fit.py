@@ -1,0 +1,100 @@
+"""Kernels read memory by the sizes that they expect: every op with a tensor of another size.
+
+Of the samples of each op one tensor is longer or shorter along one dimension. The call may raise or have a
+result, whatever it is; a kernel that goes past the end of an array kills the child, and fails here.
+"""
+
+import itertools
+import os
+import signal
+
+import pytest
+
+import tensorplug as tp
+from tensorplug.core.dispatch import op_registry
+from tensorplug.core.plugins import discovery, entry_points
+from tensorplug.testing import cases, making
+from tensorplug.testing.records import all_records
+
+if not hasattr(os, "fork"):
+    pytest.skip("a child is forked for each op", allow_module_level=True)
+
+THOROUGH = bool(os.environ.get("TENSORPLUG_FUZZ"))
+SAMPLES = 8 if THOROUGH else 2
+DTYPES = (tp.float32, tp.int64, tp.bool, tp.complex64, tp.float16)
+LONG = 3_000  # elements: past what an allocator rounds up to
+PARTS = 16
+SECONDS = 120  # of a child, which a loop over garbage might never leave
+#: With a result for each pair of elements, or for more.
+LEFT_OUT = ("cartesian_prod", "combinations")
+
+
+def changed(record, dtype):
+    """Yield calls of an op in which one tensor has another size along one dimension, and say which."""
+    making.seed(f"{record.op} sizes")
+    samples = record.samples(cases.Maker("cpu", dtype), dtype)
+    for number, sample in enumerate(itertools.islice(samples, SAMPLES)):
+        call = (sample.args, sample.kwargs)
+        for place, tensor in enumerate(list(cases.tensors_in(call))):
+            for dim, size in enumerate(tensor.shape):
+                for length in (LONG, 1):
+                    if tensor.numel() and size != length:
+                        other = resized(tensor, dim, length)
+                        told = f"sample {number}, tensor {place}, {length} along dimension {dim}"
+                        yield told, with_other(call, place, other)
+
+
+def resized(tensor, dim, length):
+    if length < tensor.shape[dim]:
+        return tensor.narrow(dim, 0, length).contiguous()
+    times = [1] * tensor.ndim
+    times[dim] = -(-length // tensor.shape[dim])
+    return tensor.repeat(times)
+
+
+def with_other(call, place, other):
+    places = itertools.count()
+    return cases.map_tensors(call, lambda tensor: other if next(places) == place else tensor)
+
+
+def called(op, record, told):
+    """Make all calls of an op, and write what is called before each."""
+    dtypes = [dtype for dtype in DTYPES if dtype in record.dtypes]
+    for dtype in dtypes if THOROUGH else dtypes[:1]:
+        for text, (args, kwargs) in changed(record, dtype):
+            os.write(told, f"{dtype}, {text}\n".encode())
+            try:
+                op.call(*args, **kwargs)
+            except Exception:
+                continue
+
+
+def died_of(op, record):
+    """Return how a child ended that made the calls, and the last of them; None if it came through."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            signal.alarm(SECONDS)
+            called(op, record, writing)
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        last = max(enumerate(lines), default=(0, "before any call"))[1]
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return f"{op.name}: exit status {status}, {last.strip()}" if status else None
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_tensor_of_another_size_ends_no_process(part):
+    discovery.load_device(entry_points.EXTENSION)
+    ended = [
+        died_of(op_registry.get_op(record.op), record)
+        for record in list(all_records())[part::PARTS]
+        if record.op not in LEFT_OUT
+    ]
+    assert len(ended) > 20
+    assert not any(ended), "\n".join(filter(None, ended))
