@@ -1,7 +1,8 @@
-"""Kernels read memory by the sizes that they expect: every op with a tensor of another size.
+"""Kernels read memory where sizes and indices tell: every op with one of them wrong.
 
-Of the samples of each op one tensor is longer or shorter along one dimension. The call may raise or have a
-result, whatever it is; a kernel that goes past the end of an array kills the child, and fails here.
+Of the samples of each op one tensor is longer or shorter along one dimension, indices point far away, or a
+whole number is another one. The call may raise or have a result, whatever it is; a kernel that goes past the end of
+an array kills the child process that calls it, and fails here.
 """
 
 import itertools
@@ -29,8 +30,14 @@ SECONDS = 120  # of a child, which a loop over garbage might never leave
 LEFT_OUT = ("cartesian_prod", "combinations")
 
 
+#: What takes the place of a whole number, and of all indices.
+NUMBERS = (-3, 0, LONG)
+FAR = (10**7, -(10**7))
+WHOLE = (tp.int64, tp.int32)
+
+
 def changed(record, dtype):
-    """Yield calls of an op in which one tensor has another size along one dimension, and say which."""
+    """Yield calls of an op in which one argument does not fit the others, and say which."""
     making.seed(f"{record.op} sizes")
     samples = record.samples(cases.Maker("cpu", dtype), dtype)
     for number, sample in enumerate(itertools.islice(samples, SAMPLES)):
@@ -42,6 +49,11 @@ def changed(record, dtype):
                         other = resized(tensor, dim, length)
                         told = f"sample {number}, tensor {place}, {length} along dimension {dim}"
                         yield told, with_other(call, place, other)
+            for far in FAR if tensor.dtype in WHOLE else ():
+                told = f"sample {number}, tensor {place}, all {far}"
+                yield told, with_other(call, place, tp.full_like(tensor, far))
+        for told, other in with_numbers(call):
+            yield f"sample {number}, {told}", other
 
 
 def resized(tensor, dim, length):
@@ -55,6 +67,24 @@ def resized(tensor, dim, length):
 def with_other(call, place, other):
     places = itertools.count()
     return cases.map_tensors(call, lambda tensor: other if next(places) == place else tensor)
+
+
+def with_numbers(call):
+    """Yield a call with each whole number, or those of each tuple, replaced."""
+    args, kwargs = call
+    for name, value in [*enumerate(args), *kwargs.items()]:
+        for wrong in NUMBERS:
+            if type(value) is int:
+                other = wrong
+            elif type(value) in (tuple, list) and value and all(type(n) is int for n in value):
+                other = type(value)([wrong] * len(value))
+            else:
+                continue
+            told = f"argument {name} {other}"
+            if isinstance(name, int):
+                yield told, ((*args[:name], other, *args[name + 1 :]), kwargs)
+            else:
+                yield told, (args, {**kwargs, name: other})
 
 
 def called(op, record, told):
@@ -89,7 +119,7 @@ def died_of(op, record):
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_a_tensor_of_another_size_ends_no_process(part):
+def test_what_does_not_fit_ends_no_process(part):
     discovery.load_device(entry_points.EXTENSION)
     ended = [
         died_of(op_registry.get_op(record.op), record)
