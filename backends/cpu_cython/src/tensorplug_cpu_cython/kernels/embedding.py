@@ -13,7 +13,6 @@ from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
 from ..below import below
 from ..halves import HALVES, add_floats, in_single
 
-
 _bag_in_single = in_single(bags.embedding_bag)
 
 
