@@ -18,7 +18,18 @@ def _pieces(g: Any, tensors_shape: list[tuple[int, ...]], dim: int) -> list[Any]
     return pieces
 
 
+def _blocks(g: Any, matrices_shape: list[tuple[int, ...]]) -> list[Any]:
+    blocks = []
+    row = column = 0
+    for height, width in matrices_shape:
+        blocks.append(g.narrow(0, row, height).narrow(1, column, width))
+        row += height
+        column += width
+    return blocks
+
+
 DERIVATIVES = [
+    derivative("matrices_along_diagonal", matrices=_blocks),
     derivative("cat", tensors=_pieces),
     derivative(
         "stack",
@@ -28,6 +39,7 @@ DERIVATIVES = [
 
 
 TANGENTS = [
+    linear("matrices_along_diagonal", "matrices"),
     linear("cat", "tensors"),
     linear("stack", "tensors"),
 ]

@@ -41,3 +41,15 @@ def build(namespace: ArrayNamespace, table: KernelTable) -> None:
         if dim == len(shape):
             return cat([tensor.reshape((*shape, 1)) for tensor in tensors], dim)
         return cat(tensors, dim).reshape((*shape[:dim], len(tensors), *shape[dim:]))
+
+    @table.kernel()
+    def matrices_along_diagonal(matrices: list[Any]) -> Any:
+        heights = [matrix.shape[0] for matrix in matrices]
+        widths = [matrix.shape[1] for matrix in matrices]
+        result = xp.zeros((sum(heights), sum(widths)), matrices[0].dtype)
+        row = column = 0
+        for matrix, height, width in zip(matrices, heights, widths, strict=True):
+            result[row : row + height, column : column + width] = matrix
+            row += height
+            column += width
+        return result

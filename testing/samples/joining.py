@@ -117,4 +117,11 @@ RECORDS = [
         _block_diag,
         errors=wrong((RuntimeError, "2 or fewer", (1, 2, 3))),
     ),
+    OpRecord(
+        "matrices_along_diagonal",
+        sequences(
+            ([(2, 3), (1, 1)],), ([(2, 2)],), ([(0, 2), (2, 1), (3, 0)],), ([(2, 70), (3, 1)],)
+        ),
+        lambda matrices: _block_diag(*matrices),
+    ),
 ]

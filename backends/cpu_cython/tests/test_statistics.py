@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tensorplug as tp
+
 pytest.importorskip("tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built")
 from tensorplug_cpu_cython import statistics
 from tensorplug_cpu_cython.kernels import norms
@@ -74,3 +76,37 @@ def test_norms_of_any_order(
     found = statistics.Norm(norms._norm).call(x, order, dim, keepdim)
     assert found.dtype == dtype
     np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+HALF_SHAPES = [
+    ((9001,), (0,)),
+    ((70, 130), (1,)),
+    ((130, 70), (0,)),
+    ((500, 7), (1,)),
+    ((5, 3, 1001), (0, 2)),
+    ((3, 70, 5), (1,)),
+    ((4097, 2, 1), (0, 2)),
+]
+
+
+@pytest.mark.parametrize("kind", ["norm1", "norm2", "var", "std"])
+@pytest.mark.parametrize(("shape", "dim"), HALF_SHAPES)
+@pytest.mark.parametrize("dtype", [tp.bfloat16, tp.float16], ids=str)
+def test_halves_are_rounded_once(
+    dtype: Any, shape: tuple[int, ...], dim: tuple[int, ...], kind: str, threads: int
+) -> None:
+    """They are widened part by part: the result is that of the same numbers in float64, rounded."""
+    tp.manual_seed(3)
+    x = (tp.randn(shape) * 0.5 + 0.25).to(dtype)
+
+    def taken(x: Any) -> Any:
+        if kind in ("var", "std"):
+            return getattr(x, kind)(dim)
+        return tp.linalg.vector_norm(x, int(kind[-1]), dim)
+
+    found, exact = taken(x), taken(x.double())
+    assert found.dtype is dtype
+    # Float32 has been rounded before, and may lie on the other side of the middle between two halves.
+    assert (
+        (found == (exact * (1 - 1e-6)).to(dtype)) | (found == (exact * (1 + 1e-6)).to(dtype))
+    ).all()

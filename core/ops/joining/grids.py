@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...device.dtypes import int64, result_dtype
@@ -177,6 +178,27 @@ def block_diag(*tensors: Any) -> Tensor:
             )
         wide = (1,) * (2 - len(shape)) + shape
         matrices.append(cast(tensor if shape == wide else shown_as(tensor, wide), dtype))
+    return matrices_along_diagonal(matrices)
+
+
+def _canonical_matrices(matrices: Any) -> tuple[list[Any]]:
+    found = list(matrices)
+    for matrix in found:
+        check_tensor(matrix, "matrices_along_diagonal", "matrices")
+    return (found,)
+
+
+@composite(method=False, rule=_canonical_matrices)
+def matrices_along_diagonal(matrices: Sequence[Tensor]) -> Tensor:
+    """Return what :func:`block_diag` does, of one matrix or more, all of one dtype.
+
+    Examples
+    --------
+    >>> import tensorplug as tp
+    >>> tp.ops.matrices_along_diagonal([tp.tensor([[1, 2]]), tp.tensor([[3]])])
+    tensor([[1, 2, 0],
+            [0, 0, 3]])
+    """
     columns = sum([matrix._shape[1] for matrix in matrices])
     rows = []
     start = 0

@@ -19,6 +19,9 @@ cdef extern from "c/copying.h":
         const char *from_ "from"
         Py_ssize_t step, bytes
     void tp_join(char *, Py_ssize_t, Py_ssize_t, const tp_piece *, int, int) noexcept nogil
+    void tp_block_rows(
+        char *, Py_ssize_t, Py_ssize_t, Py_ssize_t, const tp_piece *, int
+    ) noexcept nogil
     void tp_triangle(
         char *, const char *, Py_ssize_t, Py_ssize_t, Py_ssize_t, Py_ssize_t, Py_ssize_t, bint, int
     ) noexcept nogil
@@ -172,6 +175,42 @@ def stack(list tensors, int dim):
     if dim < dims and dims > 3 and of_channels_last(arrays):
         return cat(arrays, dim).reshape([shape[d] for d in range(dims + 1)])
     return joined(arrays, dim, dims + 1, shape)
+
+
+def matrices_along_diagonal(list matrices):
+    """Return a matrix with the given ones along its diagonal."""
+    cdef np.npy_intp shape[2]
+    cdef np.ndarray array, result
+    cdef list arrays = []
+    cdef tp_piece piece
+    cdef Py_ssize_t itemsize, step, left = 0
+    cdef char *to
+    shape[0] = shape[1] = 0
+    for value in matrices:
+        array = plain_array(value)
+        if not piece_of(array, 1, &piece):
+            array = pointwise.clone(array)
+        arrays.append(array)
+        shape[0] += np.PyArray_DIM(array, 0)
+        shape[1] += np.PyArray_DIM(array, 1)
+    array = <np.ndarray> arrays[0]
+    result = new_array(array.descr, 2, shape, NULL)
+    itemsize = np.PyArray_ITEMSIZE(array)
+    step = shape[1] * itemsize
+    to = <char *> np.PyArray_DATA(result)
+    if not step:
+        return result
+    for value in arrays:
+        array = <np.ndarray> value
+        piece_of(array, 1, &piece)
+        piece.bytes = np.PyArray_DIM(array, 1) * itemsize  # where there are no rows, too
+        with nogil:
+            tp_block_rows(to, step, np.PyArray_DIM(array, 0), left, &piece, threads_for(
+                step * np.PyArray_DIM(array, 0), GRAIN
+            ))
+        to += step * np.PyArray_DIM(array, 0)
+        left += piece.bytes
+    return result
 
 
 def roll(input, tuple shifts, tuple dims):

@@ -1,15 +1,19 @@
 """Places of values in sorted sequences, and counts of what lies between."""
 
 cimport numpy as np
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t
 from libc.stdlib cimport calloc, free
 
 from . import pointwise
 
 from .allocator cimport new_array, new_like, plain_array
-from .types cimport TP_F32, TP_F64, TP_I8, TP_I16, TP_I32, TP_I64, descriptors, type_of
+from .types cimport TP_BF16, TP_F16, TP_F32, TP_F64, TP_I8, TP_I16, TP_I32, TP_I64, descriptors, type_of
 
 np.import_array()
+
+cdef extern from "c/types.h":
+    float wide_F16(uint16_t) noexcept nogil
+    float wide_BF16(uint16_t) noexcept nogil
 
 ctypedef fused element:
     int8_t
@@ -47,6 +51,32 @@ cdef void places(
             to[row * length + i] = place_of(rows + row * step, size, values[row * length + i], right)
 
 
+cdef inline float wide(uint16_t half, bint brain) noexcept nogil:
+    return wide_BF16(half) if brain else wide_F16(half)
+
+
+cdef void places_of_halves(
+    const uint16_t *rows, Py_ssize_t size, Py_ssize_t step, const uint16_t *values, Py_ssize_t count,
+    Py_ssize_t length, int64_t *to, bint right, bint brain
+) noexcept nogil:
+    """As `places`; of a sequence only what is compared is widened."""
+    cdef Py_ssize_t at, low, high, middle
+    cdef const uint16_t *row
+    cdef float value, found
+    for at in range(count * length):
+        row = rows + at // length * step
+        value = wide(values[at], brain)
+        low, high = 0, size
+        while low < high:
+            middle = (low + high) // 2
+            found = wide(row[middle], brain)
+            if (found > value) if right else (found >= value):
+                high = middle
+            else:
+                low = middle + 1
+        to[at] = low
+
+
 cdef np.ndarray in_rows(object value):
     cdef np.ndarray array = plain_array(value)
     return array if np.PyArray_IS_C_CONTIGUOUS(array) else pointwise.clone(array)
@@ -67,7 +97,12 @@ def searchsorted(sorted_sequence, input, bint right):
         length = np.PyArray_DIM(values, np.PyArray_NDIM(values) - 1)
         count, step = total // length, size
     with nogil:
-        if number == TP_F32:
+        if number == TP_F16 or number == TP_BF16:
+            places_of_halves(
+                <const uint16_t *> row, size, step, <const uint16_t *> value, count, length, to, right,
+                number == TP_BF16,
+            )
+        elif number == TP_F32:
             places(<const float *> row, size, step, <const float *> value, count, length, to, right)
         elif number == TP_F64:
             places(<const double *> row, size, step, <const double *> value, count, length, to, right)

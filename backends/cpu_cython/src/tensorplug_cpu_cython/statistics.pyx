@@ -7,7 +7,7 @@ from . import pointwise
 
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport simd_level, threads_for
-from .types cimport TP_BF16, TP_F16, TP_F32, TP_F64, descriptors, type_of
+from .types cimport TP_BF16, TP_F16, TP_F32, descriptors, type_of
 
 np.import_array()
 
@@ -18,7 +18,7 @@ cdef extern from "c/statistics.h":
     ctypedef void (*tp_variance_function)(
         const void *, void *, double *, double, Py_ssize_t, Py_ssize_t, Py_ssize_t, int) noexcept nogil
     ctypedef struct tp_variances:
-        tp_variance_function reduce[4][2]
+        tp_variance_function reduce[4][10]
 
 cdef extern from *:
     """
@@ -41,15 +41,12 @@ def reduce(input, int kind, tuple dim, double correction, bint keepdim):
     cdef Py_ssize_t sizes[3]
     cdef Py_ssize_t size, count = 1, total = np.PyArray_SIZE(array), outer = 1, at
     cdef np.npy_intp shape[64]
-    cdef bint reduced[64]
+    cdef bint reduced[64], half = number == TP_F16 or number == TP_BF16
     cdef double divisor
     cdef double *partial
     cdef tp_variance_function function
     if not total or not dim:
         return None
-    if number == TP_F16 or number == TP_BF16:
-        found = reduce(pointwise.cast(array, descriptors[TP_F32]), kind, dim, correction, keepdim)
-        return None if found is None else pointwise.cast(found, descriptors[number])
     for i in range(dims):
         reduced[i] = False
     for i in range(len(dim)):
@@ -83,12 +80,12 @@ def reduce(input, int kind, tuple dim, double correction, bint keepdim):
     if not np.PyArray_IS_C_CONTIGUOUS(array):
         array = pointwise.clone(array)
     divisor = max(count - correction, 0.0)
-    result = new_array(<np.dtype> descriptors[number], out_dims, shape, NULL)
+    result = new_array(<np.dtype> descriptors[TP_F32 if half else number], out_dims, shape, NULL)
     threads = threads_for(total // outer, GRAIN)
     partial = <double *> malloc(tp_variance_room(sizes[1], threads) * sizeof(double))
     if partial == NULL:
         raise MemoryError()
-    function = kernels.reduce[kind][number == TP_F64]
+    function = kernels.reduce[kind][number]
     if total < HOLD:
         for at in range(outer):
             function(
@@ -105,7 +102,7 @@ def reduce(input, int kind, tuple dim, double correction, bint keepdim):
                     partial, divisor, sizes[0], sizes[1], sizes[2], threads,
                 )
     free(partial)
-    return result
+    return pointwise.cast(result, descriptors[number]) if half else result
 
 
 cdef class Norm:

@@ -6,6 +6,9 @@
 /* How much of the result is written before the next piece's turn: it stays in the cache. */
 enum { NEAR = 1 << 16 };
 
+/* Bytes of a row below which its zeros are not filled in by themselves. */
+enum { SHORT = 256 };
+
 #define FIXED(N)                                                                                       \
     case N:                                                                                            \
         for (ptrdiff_t r = 0; r < rows; r++) memcpy(to + r * to_step, from + r * from_step, N);        \
@@ -46,6 +49,30 @@ void tp_join(char *to, ptrdiff_t step, ptrdiff_t rows, const tp_piece *pieces, i
                 copy_rows(now, step, p->from + first * p->step, p->step, p->bytes, some);
                 now += p->bytes;
             }
+        }
+    });
+}
+
+void tp_block_rows(char *to, ptrdiff_t step, ptrdiff_t rows, ptrdiff_t left, const tp_piece *piece,
+                   int threads) {
+    const ptrdiff_t right = step - left - piece->bytes;
+    if (step <= SHORT) { /* calls for the parts of each row would take longer than the memory */
+        const ptrdiff_t block = NEAR / (step + 1) + 1;
+        TP_PARALLEL(rows, threads, begin, end, {
+            for (ptrdiff_t r = begin; r < end; r += block) {
+                const ptrdiff_t some = end - r < block ? end - r : block;
+                memset(to + r * step, 0, (size_t)(some * step));
+                copy_rows(to + r * step + left, step, piece->from + r * piece->step, piece->step, piece->bytes, some);
+            }
+        });
+        return;
+    }
+    TP_PARALLEL(rows, threads, begin, end, {
+        for (ptrdiff_t r = begin; r < end; r++) {
+            char *row = to + r * step;
+            memset(row, 0, (size_t)left);
+            copy_bytes(row + left, piece->from + r * piece->step, piece->bytes);
+            memset(row + left + piece->bytes, 0, (size_t)right);
         }
     });
 }

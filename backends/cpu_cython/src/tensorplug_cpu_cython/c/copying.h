@@ -16,6 +16,9 @@ typedef struct {
 /* Put rows of several pieces side by side into rows of `step` bytes. */
 void tp_join(char *to, ptrdiff_t step, ptrdiff_t rows, const tp_piece *pieces, int count, int threads);
 
+/* Copy a piece's rows to `left` bytes after the start of each, of `step` bytes; zeros elsewhere. */
+void tp_block_rows(char *to, ptrdiff_t step, ptrdiff_t rows, ptrdiff_t left, const tp_piece *piece, int threads);
+
 /* Copy the lower or upper triangles of matrices in which all lies row by row; zeros elsewhere. */
 void tp_triangle(char *to, const char *from, ptrdiff_t matrices, ptrdiff_t rows, ptrdiff_t columns,
                  ptrdiff_t itemsize, ptrdiff_t diagonal, int upper, int threads);

@@ -55,9 +55,29 @@ static inline moments added(moments a, moments b) { return (moments){0, 0, a.squ
         for (ptrdiff_t j = 0; j < width; j++) parts[j].squares += total[j];                            \
     }
 
+/* Return a part of rows, `step` apart, and how far apart they then are: of half precision in `room` of CHUNK. */
+#define AS_IT_LIES(S, T)                                                                               \
+    static inline const T *part_##S(const T *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width, T *room, \
+                                    ptrdiff_t *apart) {                                                \
+        (void)rows, (void)width, (void)room;                                                           \
+        *apart = step;                                                                                 \
+        return x;                                                                                      \
+    }
+#define WIDENED(S)                                                                                     \
+    static inline const float *part_##S(const uint16_t *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width, \
+                                        float *room, ptrdiff_t *apart) {                               \
+        for (ptrdiff_t i = 0; i < rows; i++) widen_##S(room + i * width, x + i * step, width);         \
+        *apart = width;                                                                                \
+        return room;                                                                                   \
+    }
+AS_IT_LIES(F32, float)
+AS_IT_LIES(F64, double)
+WIDENED(F16)
+WIDENED(BF16)
+
 /* Each of `pieces` goes through its part of what is reduced, for all or for a part of what is kept. Short rows are turned,
    so that vectors run over the results. */
-#define REDUCE(name, S, T, statistic, join, finish)                                                    \
+#define REDUCE(name, S, STORED, W, T, statistic, join, finish)                                         \
     static void name##_of_##S(const moments *all, T *out, ptrdiff_t n, double divisor) {               \
         for (ptrdiff_t k = 0; k < n; k++) {                                                            \
             const double found = all[k].squares;                                                       \
@@ -67,7 +87,7 @@ static inline moments added(moments a, moments b) { return (moments){0, 0, a.squ
     }                                                                                                  \
     static void name##_##S(const void *x_, void *out_, double *partial, double divisor, ptrdiff_t before, \
                            ptrdiff_t kept, ptrdiff_t after, int threads) {                             \
-        const T *x = x_;                                                                               \
+        const STORED *x = x_;                                                                             \
         T *out = out_;                                                                                 \
         moments *parts = (moments *)partial;                                                           \
         const int is_short = before == 1 && kept > 1 && after > 1 && after <= FEW;                     \
@@ -82,26 +102,33 @@ static inline moments added(moments a, moments b) { return (moments){0, 0, a.squ
                 const ptrdiff_t k = by_row ? block : block * WIDTH;                                    \
                 const ptrdiff_t width = by_row ? 1 : kept - k < WIDTH ? kept - k : WIDTH;              \
                 moments found[WIDTH];                                                                  \
+                T room[CHUNK];                                                                         \
+                ptrdiff_t step;                                                                        \
                 for (ptrdiff_t j = 0; j < width; j++) found[j] = (moments){0, 0, 0};                   \
                 if (is_short) {                                                                        \
                     T turned[FEW * WIDTH];                                                             \
+                    const T *flat = part_##S(x + k * after, 1, 0, width * after, room, &step);         \
                     for (ptrdiff_t i = 0; i < after; i++)                                              \
-                        for (ptrdiff_t j = 0; j < width; j++) turned[i * WIDTH + j] = x[(k + j) * after + i]; \
-                    statistic##_columns_##S(turned, after, WIDTH, width, found);                       \
+                        for (ptrdiff_t j = 0; j < width; j++) turned[i * WIDTH + j] = flat[j * after + i]; \
+                    statistic##_columns_##W(turned, after, WIDTH, width, found);                       \
                 } else if (by_row) {                                                                   \
                     const ptrdiff_t first = length * piece / pieces;                                   \
                     const ptrdiff_t last = length * (piece + 1) / pieces;                              \
                     for (ptrdiff_t b = 0; b < rows; b++) {                                             \
-                        const T *row = x + (b * kept + block) * length;                                \
-                        for (ptrdiff_t from = first; from < last; from += CHUNK)                       \
-                            found[0] = join(found[0], statistic##_row_##S(                             \
-                                                          row + from, last - from < CHUNK ? last - from : CHUNK)); \
+                        const STORED *row = x + (b * kept + block) * length;                           \
+                        for (ptrdiff_t from = first; from < last; from += CHUNK) {                     \
+                            const ptrdiff_t some = last - from < CHUNK ? last - from : CHUNK;          \
+                            const T *part = part_##S(row + from, 1, 0, some, room, &step);             \
+                            found[0] = join(found[0], statistic##_row_##W(part, some));                \
+                        }                                                                              \
                     }                                                                                  \
                 } else {                                                                               \
                     const ptrdiff_t last = before * (piece + 1) / pieces;                              \
-                    for (ptrdiff_t b = before * piece / pieces; b < last; b += DEEP)                   \
-                        statistic##_columns_##S(x + b * kept + k, last - b < DEEP ? last - b : DEEP, kept, width, \
-                                                found);                                                \
+                    for (ptrdiff_t b = before * piece / pieces; b < last; b += DEEP) {                 \
+                        const ptrdiff_t some = last - b < DEEP ? last - b : DEEP;                      \
+                        const T *part = part_##S(x + b * kept + k, some, kept, width, room, &step);    \
+                        statistic##_columns_##W(part, some, step, width, found);                       \
+                    }                                                                                  \
                 }                                                                                      \
                 if (pieces == 1) name##_of_##S(found, out + k, width, divisor);                        \
                 else memcpy(parts + piece * kept + k, found, (size_t)width * sizeof(moments));         \
@@ -115,17 +142,20 @@ static inline moments added(moments a, moments b) { return (moments){0, 0, a.squ
         }                                                                                              \
     }
 
-#define FAMILY(S, T)                                                                                   \
-    ROWS(S, T)                                                                                         \
-    REDUCE(variance, S, T, variance, joined, found / divisor)                                          \
-    REDUCE(deviation, S, T, variance, joined, sqrt(found / divisor))                                   \
-    REDUCE(norm1, S, T, norm1, added, found)                                                           \
-    REDUCE(norm2, S, T, norm2, added, sqrt(found))
-FAMILY(F32, float)
-FAMILY(F64, double)
+#define FAMILY(S, STORED, W, T)                                                                        \
+    REDUCE(variance, S, STORED, W, T, variance, joined, found / divisor)                               \
+    REDUCE(deviation, S, STORED, W, T, variance, joined, sqrt(found / divisor))                        \
+    REDUCE(norm1, S, STORED, W, T, norm1, added, found)                                                \
+    REDUCE(norm2, S, STORED, W, T, norm2, added, sqrt(found))
+ROWS(F32, float)
+ROWS(F64, double)
+FAMILY(F32, float, F32, float)
+FAMILY(F64, double, F64, double)
+FAMILY(F16, uint16_t, F32, float)
+FAMILY(BF16, uint16_t, F32, float)
 
-#define BOTH(name) {name##_F32, name##_F64}
+#define EACH(name) {[TP_F32] = name##_F32, [TP_F64] = name##_F64, [TP_F16] = name##_F16, [TP_BF16] = name##_BF16}
 const tp_variances LEVEL(tp_variance_table) = {
-    .reduce = {[TP_VARIANCE] = BOTH(variance), [TP_DEVIATION] = BOTH(deviation), [TP_NORM1] = BOTH(norm1),
-               [TP_NORM2] = BOTH(norm2)},
+    .reduce = {[TP_VARIANCE] = EACH(variance), [TP_DEVIATION] = EACH(deviation), [TP_NORM1] = EACH(norm1),
+               [TP_NORM2] = EACH(norm2)},
 };

@@ -3,6 +3,7 @@
 #define TENSORPLUG_STATISTICS_H
 
 #include "level.h"
+#include "types.h"
 
 enum tp_variance { TP_VARIANCE, TP_DEVIATION, TP_NORM1, TP_NORM2, TP_VARIANCES };
 
@@ -13,7 +14,7 @@ typedef void (*tp_variance_function)(const void *x, void *out, double *partial, 
                                    ptrdiff_t kept, ptrdiff_t after, int threads);
 
 typedef struct {
-    tp_variance_function reduce[TP_VARIANCES][2]; /* float, double */
+    tp_variance_function reduce[TP_VARIANCES][TP_TYPES]; /* of floating-point types; of halves the results are float */
 } tp_variances;
 
 TP_DECLARE(const tp_variances, tp_variance_table);

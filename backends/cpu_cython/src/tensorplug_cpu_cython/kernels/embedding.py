@@ -11,13 +11,16 @@ from tensorplug.plugin import ALL_DTYPES, KernelTable, dtype_named
 from .. import creation, embedding as bags, indexing, pointwise
 from .._dtypes import FLOATS, SINGLE_AND_DOUBLE
 from ..below import below
-from ..halves import HALVES, add_floats
+from ..halves import HALVES, add_floats, in_single
+
+_bag_in_single = in_single(bags.embedding_bag)
 
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    for name in ("embedding_bag", "embedding_bag_backward"):
-        add_floats(table, name, getattr(bags, name))
+    table.add("embedding_bag", bags.embedding_bag, dtypes=SINGLE_AND_DOUBLE)
+    table.add("embedding_bag", _bag_of_halves, dtypes=HALVES)
+    add_floats(table, "embedding_bag_backward", bags.embedding_bag_backward)
     table.add("embedding_renorm", bags.embedding_renorm, dtypes=SINGLE_AND_DOUBLE)
     table.add("embedding_renorm", _renorm_of_halves, dtypes=HALVES)
     one_hot_below = below("one_hot")
@@ -39,6 +42,24 @@ def build(table: KernelTable) -> None:
     def one_hot(tensor: Any, num_classes: int) -> Any:
         make = creation.one_hot if tensor.size else one_hot_below
         return make(tensor, num_classes)
+
+
+def _bag_of_halves(weight: Any, input: Any, offsets: Any, *rest: Any) -> Any:
+    """Return what the bags of a table hold; of a large one only the rows that are named are converted."""
+    *others, padding = rest
+    if input.size < len(weight):
+        try:
+            rows = indexing.rows_of(weight, input.reshape(-1), _taken)
+        except IndexError:  # the kernel says it of bags
+            return _bag_in_single(weight, input, offsets, *rest)
+        places = np.arange(input.size).reshape(input.shape)
+        if padding is not None and (unread := input == padding).any():
+            padding = int(places[unread][0])  # one number for all of them
+            places[unread] = padding
+        else:
+            padding = None
+        weight, input = rows, places
+    return _bag_in_single(weight, input, offsets, *others, padding)
 
 
 def _renorm_of_halves(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:

@@ -10,4 +10,5 @@ from .. import copying
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     table.add("cat", copying.cat, dtypes=ALL_DTYPES)
+    table.add("matrices_along_diagonal", copying.matrices_along_diagonal, dtypes=ALL_DTYPES)
     table.add("stack", copying.stack, dtypes=ALL_DTYPES)

@@ -36,10 +36,22 @@ def build(table: KernelTable) -> None:
     table.add("median_all", sorting_select.median_of_all, dtypes=NUMBERED)
     whole = [d for d in NUMBERED if d not in FLOATS and d.name != "bool"]
     whole += [d for d in FLOATS if d.itemsize > 2]
+    table.add("searchsorted", sorting_search.searchsorted, dtypes=whole)
+    table.add("searchsorted", _searched_halves, dtypes=HALVES)
     for op, kernel in (
-        ("searchsorted", sorting_search.searchsorted),
         ("mode", sorting_select.mode),
         ("isin", sorting_select.among),
     ):
         table.add(op, kernel, dtypes=whole)
         table.add(op, in_single(kernel), dtypes=HALVES)
+
+
+_searched_in_single = in_single(sorting_search.searchsorted)
+
+
+def _searched_halves(sorted_sequence: Any, input: Any, right: bool) -> Any:
+    """Return the places of values: of few in a long sequence without converting all of that."""
+    search = (
+        sorting_search.searchsorted if input.size < sorted_sequence.size else _searched_in_single
+    )
+    return search(sorted_sequence, input, right)
