@@ -21,7 +21,6 @@ from .overrides import overrides
 from .queued_copies import queued_into
 from .state import dispatch_state
 
-
 #: By the name of an in-place variant, how it writes to a tensor of which several elements are one in memory,
 #: as those of an expanded one are. All others refuse to.
 EXPANDED: dict[str, Callable[..., Any]] = {}

@@ -47,5 +47,5 @@ globals()["__all__"] = list(dict.fromkeys(_exported(__name__)))
 for _op in declared_in(_sys.modules[__name__]):
     _operators.register_op(_op, "tensorplug")
 
-from . import expanded_writes as _expanded_writes
 from ..tensor import indexing as _keys, resizing as _resizing  # methods of Tensor
+from . import expanded_writes as _expanded_writes
