@@ -239,7 +239,8 @@ class _OfAmount(BasePruningMethod):
 
 def _validate_pruning_amount_init(amount: Any) -> None:
     """Raise TypeError or ValueError if `amount` is neither a count nor a share."""
-    if not isinstance(amount, numbers.Real):
+    given: object = amount
+    if not isinstance(given, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     whole = isinstance(amount, numbers.Integral)
     if amount < 0 or (not whole and amount > 1):
@@ -248,9 +249,10 @@ def _validate_pruning_amount_init(amount: Any) -> None:
         )
 
 
-def _validate_pruning_amount(amount: float, tensor_size: int) -> None:
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
     """Raise ValueError if `amount` is a count of more than there are."""
-    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+    whole = isinstance(amount, numbers.Integral)
+    if whole and amount > tensor_size:
         raise ValueError(
             f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}"
         )
