@@ -13,7 +13,7 @@ from tensorplug.core.contexts import Context, thread
 from tensorplug.core.device.dtypes import DType, bfloat16, float16
 from tensorplug.core.dispatch.counts import count_layers
 from tensorplug.core.dispatch.layers import note_opaque, note_setting, with_layer
-from tensorplug.core.errors import DeviceNotAvailableError
+from tensorplug.core.errors import DeviceNotAvailableError, check_flag
 from tensorplug.core.plugins import discovery
 
 from .layer import convert, default_dtype, layer, type_of
@@ -192,8 +192,9 @@ def is_autocast_cache_enabled() -> bool:
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Set whether converted parameters are kept until the outermost context ends."""
+    check_flag(enabled, "set_autocast_cache_enabled", "enabled")
     note_opaque("set_autocast_cache_enabled()")
-    thread.autocast = replace(thread.autocast, cache_enabled=bool(enabled))
+    thread.autocast = replace(thread.autocast, cache_enabled=enabled)
 
 
 def clear_autocast_cache() -> None:

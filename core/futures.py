@@ -44,7 +44,15 @@ class Future(concurrent.futures.Future[T], Generic[T]):
         try:
             super().set_result(result)
         except concurrent.futures.InvalidStateError:
-            raise RuntimeError("Future.set_result(): this future has a value already") from None
+            raise RuntimeError(
+                "Future can only be marked completed once: this one has its value already"
+            ) from None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Raise RuntimeError: what is to come cannot be pickled."""
+        raise RuntimeError(
+            "Can not pickle torch.futures.Future, nor this one; pickle what wait() returns"
+        )
 
     def wait(self) -> T:
         """Return the value once it is there; raise what was set as the exception."""
@@ -63,13 +71,23 @@ class Future(concurrent.futures.Future[T], Generic[T]):
         return self.result()
 
     def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
-        """Return a future of what `callback` returns for this one, called when it is done."""
+        """Return a future of what `callback` returns for this one, called when it is done.
+
+        If it raises, whoever waits for that future gets a RuntimeError, whose cause is what it raised.
+        """
         following: Future[S] = Future()
 
         def go_on(done: Any) -> None:
             try:
                 following.set_result(callback(done))
-            except BaseException as error:  # it belongs to who waits
+            except Exception as error:  # it belongs to who waits
+                wrapped = RuntimeError(
+                    "Got the following error when running the callback: "
+                    f"{type(error).__name__}: {error}"
+                )
+                wrapped.__cause__ = error
+                following.set_exception(wrapped)
+            except BaseException as error:
                 following.set_exception(error)
 
         self.add_done_callback(go_on)
@@ -89,7 +107,7 @@ def collect_all(futures: Iterable[Future[Any]]) -> Future[list[Future[Any]]]:
     >>> [future.value() for future in both.wait()]
     [0, 1]
     """
-    waited = list(futures)
+    waited = _all_of(futures)
     collected: Future[list[Future[Any]]] = Future()
     open_ones = set(map(id, waited))
 
@@ -107,4 +125,11 @@ def collect_all(futures: Iterable[Future[Any]]) -> Future[list[Future[Any]]]:
 
 def wait_all(futures: Iterable[Future[T]]) -> list[T]:
     """Return the values of all of `futures`, once they are there."""
-    return [future.wait() for future in list(futures)]
+    return [future.wait() for future in _all_of(futures)]
+
+
+def _all_of(futures: Iterable[Future[T]]) -> list[Future[T]]:
+    found = list(futures)
+    if any(future is None for future in found):
+        raise RuntimeError("Future can't be None: give futures alone")
+    return found

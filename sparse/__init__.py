@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tensorplug.core.ops.rules import check_tensor
+
 from . import plugin as plugin  # isort: skip  # first: it registers the ops
 from .compressed_creation import (
     sparse_bsc_tensor,
@@ -73,6 +75,8 @@ def mm(mat1: Any, mat2: Any, reduce: str = "sum") -> Any:
     tensor([[3.],
             [9.]])
     """
+    check_tensor(mat1, "mm", "mat1")
+    check_tensor(mat2, "mm", "mat2")
     if not isinstance(mat1, SparseTensor) and not isinstance(mat2, SparseTensor):
         return mat1.mm(mat2)
     if mat1.dim() != 2 or mat2.dim() != 2:

@@ -11,6 +11,7 @@ from tensorplug.core.contexts import OwnContext, Steps
 from tensorplug.core.device.device import Device
 from tensorplug.core.device.dtypes import INTEGER, DType, int32, int64, scalar_type
 from tensorplug.core.ops import arange, empty, stack
+from tensorplug.core.ops.rules import check_tensor
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.creation import as_tensor
 from tensorplug.core.tensor.shapes import as_ints
@@ -132,6 +133,8 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
             [0., 2., 6.],
             [0., 0., 3.]])
     """
+    check_tensor(diagonals, "spdiags", "diagonals")
+    check_tensor(offsets, "spdiags", "offsets")
     if layout not in (None, sparse_coo, sparse_csr, sparse_csc):
         raise RuntimeError(
             "spdiags(): Only output layouts (Sparse, SparseCsc, SparseCsr) are supported, got "

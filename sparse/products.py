@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorplug.core.device.dtypes import int64
 from tensorplug.core.ops import arange, searchsorted, stack
+from tensorplug.core.ops.rules import check_tensor
 
 from .arithmetic import as_coo, at_places_of, unique
 from .compressed import CompressedTensor
@@ -153,6 +154,8 @@ def _are_compressed(*tensors: Any) -> bool:
 
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """Return ``beta * input + alpha * (mat1 @ mat2)``."""
+    for name, given in (("input", input), ("mat1", mat1), ("mat2", mat2)):
+        check_tensor(given, "addmm", name)
     return _added(input, matmul(mat1, mat2, "addmm"), beta, alpha)
 
 
@@ -197,6 +200,8 @@ def sampled_addmm(
     tensor([[ 0., 20.],
             [ 0.,  0.]])
     """
+    for name, given in (("input", input), ("mat1", mat1), ("mat2", mat2)):
+        check_tensor(given, "sampled_addmm", name)
     if not isinstance(input, SparseTensor):
         raise RuntimeError(
             f"sampled_addmm(): expected a sparse tensor to say where, got {input.layout}"
@@ -285,6 +290,8 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1)
     tensor([[4., 3.],
             [3., 4.]])
     """
+    for name, given in (("input", input), ("mat1", mat1), ("mat2", mat2)):
+        check_tensor(given, "sspaddmm", name)
     if not isinstance(input, SparseTensor) or not isinstance(mat1, SparseTensor):
         raise RuntimeError(
             f"sspaddmm(): expected sparse tensors as input and mat1, got layouts {input.layout} and "

@@ -8,6 +8,7 @@ from typing import Any
 
 from tensorplug.core.device.dtypes import DType, bool_, int64
 from tensorplug.core.ops import zeros
+from tensorplug.core.ops.rules import check_tensor
 from tensorplug.core.tensor.shapes import normalize_dims
 
 from .arithmetic import as_coo, like, unique
@@ -47,6 +48,7 @@ def sum(
     >>> tp.sparse.sum(x), tp.sparse.sum(x, 1).to_dense()
     (tensor(12.), tensor([3., 9.]))
     """
+    check_tensor(input, "sum")
     return _sum(unique(input) if input.dtype is bool_ else input, dim, keepdim, dtype, True)
 
 
@@ -144,6 +146,7 @@ def softmax(input: Any, dim: int, *, dtype: DType | None = None) -> Any:
     tensor([[0.5000, 0.0000, 0.5000],
             [0.0000, 1.0000, 0.0000]])
     """
+    check_tensor(input, "softmax")
     places, groups, count = _grouped(input, dim, dtype, "softmax")
     if groups is None:
         return places._with_values(places._stored.softmax(count))
@@ -162,6 +165,7 @@ def log_softmax(input: Any, dim: int, *, dtype: DType | None = None) -> Any:
     >>> tp.sparse.log_softmax(x, 1).coalesce().values()
     tensor([-0.6931, -0.6931,  0.0000])
     """
+    check_tensor(input, "log_softmax")
     places, groups, count = _grouped(input, dim, dtype, "log_softmax")
     if groups is None:
         return places._with_values(places._stored.log_softmax(count))

@@ -72,7 +72,7 @@ LAYERS = (
 )
 
 #: Modules of a layer that are no family; a name with a leading underscore says the same.
-HELPERS = frozenset({"exports", "namespace", "results", "rules", "shorthands"})
+HELPERS = frozenset({"expanded_writes", "exports", "namespace", "results", "rules", "shorthands"})
 
 
 def family_of(module: str, layer: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..device.dtypes import FLOATING
@@ -19,6 +20,10 @@ from .out_dtypes import EXACT, OF_TARGET, check_out, check_own_dtype
 from .overrides import overrides
 from .queued_copies import queued_into
 from .state import dispatch_state
+
+#: By the name of an in-place variant, how it writes to a tensor of which several elements are one in memory,
+#: as those of an expanded one are. All others refuse to.
+EXPANDED: dict[str, Callable[..., Any]] = {}
 
 
 def write(op: Op, spec: Spec, target: Any) -> None:
@@ -124,6 +129,8 @@ def run_inplace(
     except Foreign:
         return dispatch_state.through_layers(_inplace_op(op, name), (target, *args), kwargs)
     args = given[1:]
+    if storage is not None and name in EXPANDED and overlaps(target):
+        return EXPANDED[name](target, *args, **kwargs)
     if op in OF_TARGET and not ("dtype" in kwargs or len(args) >= op.names.index("dtype")):
         kwargs = {**kwargs, "dtype": target._key.dtype}
     if op is COPY and (kwargs or len(args) > 1) and _copy_queued(target, args, kwargs):

@@ -48,3 +48,4 @@ for _op in declared_in(_sys.modules[__name__]):
     _operators.register_op(_op, "tensorplug")
 
 from ..tensor import indexing as _keys, resizing as _resizing  # methods of Tensor
+from . import expanded_writes as _expanded_writes

@@ -341,7 +341,7 @@ def _masked_scatter(input: Any, mask: Any, source: Any) -> Any:
     target = input if input._shape else shown_as(input, (1,))
     _canonical_masked_scatter(target, mask, source)
     indices, values = _masked(target, expand(mask, target._shape), source)
-    inplace(_INDEX_PUT, "index_put_", target, (indices, values), {})
+    inplace(_INDEX_PUT, "masked_scatter_", target, (indices, values), {})
     return input
 
 

@@ -114,13 +114,11 @@ class RNNBase(Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes, and the lists of weights that torch's class keeps."""
-        names = self._weight_names()
-        flat = [name for some in names for name in some if hasattr(self, name)]
         return {
             **self.__dict__,
-            "_flat_weights_names": flat,
-            "_all_weights": names,
-            "_flat_weights": [getattr(self, name) for name in flat],
+            "_flat_weights_names": self._flat_weights_names,
+            "_all_weights": self._weight_names(),
+            "_flat_weights": self._flat_weights,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -128,6 +126,15 @@ class RNNBase(Module):
         for name in ("_flat_weights_names", "_all_weights", "_flat_weights", "_flat_weight_refs"):
             kept.pop(name, None)
         super().__setstate__(kept)
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._weight_names() for name in names if hasattr(self, name)]
+
+    @property
+    def _flat_weights(self) -> list[Tensor]:
+        """The weights as they are now, which pruning and parametrization compute; libraries look at them."""
+        return [getattr(self, name) for name in self._flat_weights_names]
 
     def flatten_parameters(self) -> None:
         """Do nothing; torch puts the parameters into one block of memory here."""

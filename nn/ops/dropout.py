@@ -13,6 +13,7 @@ from tensorplug.core.dispatch.op_registry import Delegated, composite, in_place
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops import philox_bits, rand
 from tensorplug.core.ops.rules import check_tensor
+from tensorplug.core.tensor.layout import strides_like
 
 if TYPE_CHECKING:
     from tensorplug.core import Tensor
@@ -60,6 +61,19 @@ def _canonical(input: Any, p: float, training: bool, name: str) -> Any:
     return (input, p, True) if training and p else Delegated(input)
 
 
+def _laid_out(result: Tensor, input: Tensor) -> Tensor:
+    """Return a result with its dimensions in the order of memory that those of `input` are in."""
+    stride = strides_like(input, None, "dropout")
+    if stride is None:
+        return result
+    order = sorted(range(len(stride)), key=lambda dim: -stride[dim])
+    wide = [dim for dim in order if input._shape[dim] > 1]
+    if wide == sorted(wide):
+        return result
+    rows = result.permute(order).contiguous()
+    return rows.permute(sorted(range(len(order)), key=order.__getitem__))
+
+
 def _kept(input: Tensor, shape: Any, p: float) -> Tensor:
     """Return True with probability 1 - p."""
     return rand(tuple(shape), dtype=float32, device=input.device) >= p
@@ -93,7 +107,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     if seen or input.dtype.category != FLOATING:
         return input * _scale(input, input._shape, p)
     seed, offset = generator_of(input.device).take(math.prod(input._shape))
-    return native_dropout(input, p, seed, offset)[0]
+    return _laid_out(native_dropout(input, p, seed, offset)[0], input)
 
 
 in_place(dropout)(_written(_canonical_dropout, lambda input: input._shape))
@@ -177,7 +191,7 @@ def _canonical_alpha_dropout(input: Any, p: float = 0.5, training: bool = False)
 @composite(rule=_canonical_alpha_dropout, keeps_format=True, random=True, method=False)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """Return `input` with dropout that keeps mean and variance, for networks of SELU."""
-    return _alpha(input, input._shape, p)
+    return _laid_out(_alpha(input, input._shape, p), input)
 
 
 def _canonical_feature_alpha_dropout(input: Any, p: float = 0.5, training: bool = False) -> Any:

@@ -224,26 +224,65 @@ class _OfAmount(BasePruningMethod):
     """Prunes so many elements or slices, or such a share of them."""
 
     def __init__(self, amount: float) -> None:
-        given: object = amount
-        if not isinstance(given, numbers.Real):
-            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        whole = isinstance(amount, numbers.Integral)
-        if amount < 0 or (not whole and amount > 1):
-            raise ValueError(
-                f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
-                "integer"
-            )
+        _validate_pruning_amount_init(amount)
         self.amount: float = amount
 
     def _count(self, size: int) -> int:
         """Return how many of `size` to prune."""
-        whole = isinstance(self.amount, numbers.Integral)
-        count = int(self.amount) if whole else round(self.amount * size)
-        if count > size:
-            raise ValueError(
-                f"amount={count} should be smaller than the number of parameters to prune={size}"
-            )
+        count = _compute_nparams_toprune(self.amount, size)
+        _validate_pruning_amount(count, size)
         return count
+
+
+# Methods of other libraries call these, which therefore have torch's names.
+
+
+def _validate_pruning_amount_init(amount: Any) -> None:
+    """Raise TypeError or ValueError if `amount` is neither a count nor a share."""
+    given: object = amount
+    if not isinstance(given, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    whole = isinstance(amount, numbers.Integral)
+    if amount < 0 or (not whole and amount > 1):
+        raise ValueError(
+            f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
+        )
+
+
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    """Raise ValueError if `amount` is a count of more than there are."""
+    whole = isinstance(amount, numbers.Integral)
+    if whole and amount > tensor_size:
+        raise ValueError(
+            f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}"
+        )
+
+
+def _compute_nparams_toprune(amount: float, tensor_size: int) -> int:
+    """Return how many of so many elements or slices to prune."""
+    whole = isinstance(amount, numbers.Integral)
+    return int(amount) if whole else round(amount * tensor_size)
+
+
+def _validate_structured_pruning(t: Tensor) -> None:
+    """Raise ValueError if a tensor has no slices."""
+    if t.dim() <= 1:
+        raise ValueError(
+            "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
+            f"shape {t.shape} with {t.dim()} dims"
+        )
+
+
+def _validate_pruning_dim(t: Tensor, dim: int) -> None:
+    """Raise IndexError if a tensor has no such dimension."""
+    if dim >= t.dim():
+        raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
+
+
+def _compute_norm(t: Tensor, n: Any, dim: int) -> Tensor:
+    """Return the norm of each slice along a dimension."""
+    chosen = dim % t.dim()
+    return norm_of(t, n, [d for d in range(t.dim()) if d != chosen])
 
 
 class RandomUnstructured(_OfAmount):
@@ -293,13 +332,8 @@ class _Structured(_OfAmount):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """Return the mask without as many slices."""
-        if t.dim() <= 1:
-            raise ValueError(
-                "Structured pruning can only be applied to multidimensional tensors. Found tensor of "
-                f"shape {t.shape} with {t.dim()} dims"
-            )
-        if self.dim >= t.dim():
-            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+        _validate_structured_pruning(t)
+        _validate_pruning_dim(t, self.dim)
         size = t.shape[self.dim]
         count = self._count(size)
         if not count:
@@ -352,9 +386,7 @@ class LnStructured(_Structured):
         self.dim = dim
 
     def _kept(self, t: Tensor, size: int, count: int) -> Tensor:
-        chosen = self.dim % t.dim()
-        norms = norm_of(t, self.n, [d for d in range(t.dim()) if d != chosen])
-        kept: Tensor = topk(norms, size - count).indices
+        kept: Tensor = topk(_compute_norm(t, self.n, self.dim), size - count).indices
         return kept
 
 

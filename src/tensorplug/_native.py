@@ -23,6 +23,7 @@ from tensorplug.core.ops import (
     searchsorted,
     zeros,
 )
+from tensorplug.core.ops.rules import check_tensor
 from tensorplug.core.ops.softmax import log_softmax_backward, softmax_backward
 from tensorplug.nn import functional as F
 from tensorplug.nn.ops.normalization.batch_norm import batch_norm_with_statistics
@@ -173,6 +174,7 @@ def native_group_norm(
     As in torch these have gradients, other than those of the other norms.
     `N`, `C` and `HxW` are the sizes of `input`, those after the second multiplied.
     """
+    check_tensor(input, "native_group_norm")
     if input.numel() != N * C * HxW:
         raise RuntimeError(
             f"native_group_norm(): expected N, C, HxW of an input of {input.numel()} elements, got {N}, {C} "
@@ -194,6 +196,7 @@ def native_batch_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``nn.functional.batch_norm``; if training, also means and reciprocals of the deviations."""
+    check_tensor(input, "native_batch_norm")
     dtype = input.dtype if weight is None else weight.dtype
     if training and input.numel():
         result, mean, rstd = batch_norm_with_statistics(

@@ -45,6 +45,7 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
 
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Return `input` (N, C, …) with channels zeroed at random if `train`."""
+    check_tensor(input, "feature_dropout")
     return F.dropout2d(input, p, train) if input.dim() != 5 else F.dropout3d(input, p, train)
 
 
@@ -235,6 +236,8 @@ def gru_cell(
     b_hh: Tensor | None = None,
 ) -> Tensor:
     """Return the hidden state after one step; as :class:`~tensorplug.nn.GRUCell`."""
+    check_tensor(input, "gru_cell")
+    check_tensor(hx, "gru_cell", "hx")
     check_states("gru_cell()", input, hx)
     r_in, z_in, n_in = F.linear(input, w_ih, b_ih).chunk(3, -1)
     r_hidden, z_hidden, n_hidden = F.linear(hx, w_hh, b_hh).chunk(3, -1)

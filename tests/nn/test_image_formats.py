@@ -28,6 +28,9 @@ CALLS = {
         lambda f, x: f.interpolate(x, scale_factor=2, mode="trilinear"),
     ],
     "local_response_norm": [lambda f, x: f.local_response_norm(x, 2)],
+    "max_unpool2d": [
+        lambda f, x: f.max_unpool2d(x, x.flatten(2).argsort(dim=2, stable=True).view(x.shape), 2)
+    ],
     "pad": [
         lambda f, x: f.pad(x, (1, 2, 0, 1), value=3.0),
         lambda f, x: f.pad(x, (-1, 1)),
@@ -66,7 +69,10 @@ CASES = [
     for (number, call), shape in itertools.product(
         enumerate(calls), ((2, 4, 4, 6), (2, 4, 4, 6, 4), (1, 4, 4, 6))
     )
-    if not (name in ("pixel_shuffle", "pixel_unshuffle", "dropout2d") and len(shape) == 5)
+    if not (
+        name in ("pixel_shuffle", "pixel_unshuffle", "dropout2d", "max_unpool2d")
+        and len(shape) == 5
+    )
     and not (name == "dropout3d" and len(shape) == 4)
     and not (name == "interpolate" and number in (2, 3) and len(shape) == 5)
     and not (name == "interpolate" and number == 4 and len(shape) == 4)

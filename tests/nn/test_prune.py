@@ -163,3 +163,42 @@ def test_a_method_of_ones_own_and_pickles():
     assert EveryOther().prune(tp.ones(4)).tolist() == [0, 1, 0, 1]
     again = pickle.loads(pickle.dumps(prune(tp).l1_unstructured(layer(tp), "bias", 1)))
     assert prune(tp).is_pruned(again)
+
+
+@pytest.mark.parametrize("amount", [0, 0.0, 1, 1.0, 3, 0.34, 20, 20.0, 1.1, -1, "many"])
+@pytest.mark.parametrize("size", [0, 1, 15, 20])
+def test_what_methods_of_others_call(amount, size):
+    torch = pytest.importorskip("torch", reason="the helpers have no documentation")
+
+    def told(lib, name, *args):
+        try:
+            return getattr(prune(lib), name)(*args)
+        except Exception as error:
+            return type(error)
+
+    for name, args in (
+        ("_validate_pruning_amount_init", (amount,)),
+        ("_validate_pruning_amount", (amount, size)),
+        ("_compute_nparams_toprune", (amount, size)),
+    ):
+        if name.endswith("_init") or not isinstance(amount, str):
+            assert told(tp, name, *args) == told(torch, name, *args)
+    for shape, dim in (((3, 4), 0), ((3, 4), -1), ((3, 4), 2), ((5,), 0)):
+        x, y = tp.ones(shape), torch.ones(shape)
+        assert told(tp, "_validate_structured_pruning", x) == told(
+            torch, "_validate_structured_pruning", y
+        )
+        assert told(tp, "_validate_pruning_dim", x, dim) == told(
+            torch, "_validate_pruning_dim", y, dim
+        )
+    norms = prune(torch)._compute_norm(torch.ones(3, 4), 2, 0)
+    assert prune(tp)._compute_norm(tp.ones(3, 4), 2, 0).tolist() == norms.tolist()
+
+
+def test_recurrent_layers_show_weights_that_are_pruned():
+    net = tp.nn.LSTM(3, 2)
+    prune(tp).l1_unstructured(net, "weight_ih_l0", 0.5)
+    kept = [isinstance(weight, tp.nn.Parameter) for weight in net._flat_weights]
+    assert kept == [False, True, True, True]
+    prune(tp).remove(net, "weight_ih_l0")
+    assert all(isinstance(weight, tp.nn.Parameter) for weight in net._flat_weights)

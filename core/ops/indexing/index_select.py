@@ -132,7 +132,7 @@ def index_write(input: Tensor, dim: int, index: Tensor, source: Tensor, accumula
     What the in-place variants of :func:`index_copy` and :func:`index_add` call with canonical arguments.
     """
     key = _key(input, dim, index)
-    inplace(_INDEX_PUT, "index_put_", input, (key, source, accumulate), {})
+    inplace(_INDEX_PUT, "index_add_", input, (key, source, accumulate), {})
 
 
 def _put_in_place(name: str, input: Any, dim: int, vector: Any, values: Any, add: bool) -> Any:
@@ -304,7 +304,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -
 def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     if _may_be_asked(value):
         return NotImplemented
-    inplace(_INDEX_PUT, "index_put_", _sliceable(input), _filled(input, dim, index, value), {})
+    inplace(_INDEX_PUT, "index_fill_", _sliceable(input), _filled(input, dim, index, value), {})
     return input
 
 

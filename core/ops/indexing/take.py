@@ -79,7 +79,7 @@ def _put_(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     values = _put_values(input, index, source)
     if input.is_contiguous():
         flat = shown_as(input, (math.prod(input._shape),))
-        inplace(_INDEX_PUT, "index_put_", flat, ([index], values, accumulate), {})
+        inplace(_INDEX_PUT, "put_", flat, ([index], values, accumulate), {})
         return input
     return NotImplemented
 

@@ -516,7 +516,7 @@ def _unpooled_size(
     return size
 
 
-@composite(rule=_max_unpool_rule(2), method=False)
+@composite(rule=_max_unpool_rule(2), keeps_format=True, method=False)
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,

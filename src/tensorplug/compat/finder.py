@@ -137,7 +137,12 @@ class Alias(types.ModuleType):
         # Imports set a package's modules and their specs; what a program sets is a setting.
         if isinstance(value, Alias) and callable(vars(self._target).get(name)):
             return  # `torch.autograd.gradcheck` is the function, although a file has the name too
-        if name.startswith("__") or isinstance(value, Alias):
+        table = ADDITIONS.get(self.__name__, {}).get(name)
+        if isinstance(table, dict) and isinstance(value, dict) and value is not table:
+            # One that is in use, as that of all modules' hooks.
+            table.clear()
+            table.update(value)
+        elif name.startswith("__") or isinstance(value, Alias):
             super().__setattr__(name, value)
         else:
             setattr(self._target, name, value)
