@@ -14,6 +14,7 @@ from tensorplug.core import Tensor, ops
 from tensorplug.core.contexts import Block, Steps
 from tensorplug.graph import Graph, Node, Uncapturable, Value, capture
 from tensorplug.graph.nodes import call, map_values, values_in
+from tensorplug.graph.ops import expect
 from tensorplug.nn import Module
 
 from .errors import ONNXError, UnsupportedOperatorError
@@ -202,6 +203,8 @@ class _Export:
     def _in_pieces(self, graph: Graph) -> Graph:
         """Put what composites without a lowering are made of in their place: capture keeps calls in place."""
         others: dict[Value, Value] = {}
+        # What was read depends on buffers and constants alone, which a model always has as they are here.
+        graph.nodes = [node for node in graph.nodes if node.op is not expect.op]
         for node in list(graph.nodes):
             if node.op.kind != "composite" or self._kept(node.op, (), {}):
                 continue
