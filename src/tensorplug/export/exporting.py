@@ -140,7 +140,8 @@ def _exported(
             return zeros(shape, dtype=leaf.dtype, device=leaf.device)
 
         given = [resized(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-        return _captured(mod, *tree_unflatten(given, tree), asserted)
+        own, named = tree_unflatten(given, tree)
+        return _captured(mod, own, named, asserted)
 
     settings = [
         dict(zip(sizes, chosen, strict=True))
