@@ -227,6 +227,9 @@ class Recorder(Memory, Layer):
         if self._is_apart(op, args, kwargs):
             with layers.going_in(entered):
                 return self._taken_apart(op, args, dict(kwargs))
+        if op.name in self.apart:
+            with layers.going_in(entered):
+                args, kwargs = map_leaves((args, kwargs), self._number)
         if self.profile is None:
             return self._passed_on(op, args, kwargs, proceed)
         self.noting = True
@@ -274,9 +277,9 @@ class Recorder(Memory, Layer):
         if not shaped and not self.reads:
             self.reads = ["the shape of what it returns"]
         if self.reads and not (made and (shaped or self.follow)):
-            looks = op.kind == "composite" and not self.follow
-            if looks and any([self._may_read(tensor) for tensor in tensors_in((args, kwargs))]):
-                self.apart.add(op.name)  # its body tells what is read
+            given = () if self.follow else tensors_in((args, kwargs))
+            if any([self._may_read(tensor) for tensor in given]):
+                self.apart.add(op.name)  # its body tells what is read, or it gets numbers
             self._refuse(f"{op.name}() depends on data: {self.reads[0]}")
         if (get_default_dtype(), default_device()) != self.defaults:
             self._refuse("the program sets the default dtype or device")
@@ -377,6 +380,11 @@ class Recorder(Memory, Layer):
             return False
         with layers.isolated():
             return self.asserted or origins(self.value_of(tensor)) is not None
+
+    def _number(self, tensor: Any) -> Any:
+        """Return the number in a tensor, which an op would read, as `view` does of sizes in tensors."""
+        whole = not (tensor.is_floating_point() or tensor.is_complex())
+        return int(tensor) if not tensor.ndim and whole and self._may_read(tensor) else tensor
 
     def on_changed(self) -> None:
         """Note that what an op consists of is not what it is without the layers around it."""
