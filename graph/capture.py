@@ -84,8 +84,9 @@ def capture(
     Raises
     ------
     Uncapturable
-        If the program reads the data of its tensors (``item()``, ``if tensor``), since what it does then is
-        no fixed sequence of ops, or does something else that a graph cannot hold.
+        If the program reads data (``item()``, ``if tensor``), since what it does then is no fixed sequence of
+        ops, or does something else that a graph cannot hold. Up to 64 numbers that depend on nothing but its
+        buffers and constants may be read: the graph checks these in each run.
 
     Examples
     --------
@@ -110,13 +111,16 @@ def capture(
 
 
 def settled(
-    run: Callable[[Recorder], Graph], level: Level = called, shapes_from_data: bool = False
+    run: Callable[[Recorder], Graph],
+    level: Level = called,
+    shapes_from_data: bool = False,
+    asserted: bool = False,
 ) -> Graph:
     """Return what `run` makes of a recorder; of a further one where that has an op to take apart."""
     apart: set[str] = set()
     while True:
         known = len(apart)
-        recorder = Recorder(level, shapes_from_data)
+        recorder = Recorder(level, shapes_from_data, asserted=asserted)
         recorder.apart = apart
         try:
             return run(recorder)
@@ -139,11 +143,19 @@ class Recorder(Memory, Layer):
     nested = True
 
     def __init__(
-        self, level: Level = called, shapes_from_data: bool = False, follow: bool = False
+        self,
+        level: Level = called,
+        shapes_from_data: bool = False,
+        follow: bool = False,
+        asserted: bool = False,
     ) -> None:
         super().__init__()
-        # Whether the program may read data: the graph then holds for runs that read the same.
+        # Whether the program may read data: the graph then holds for runs that read the same. What is
+        # asserted ends no capture either, but the program has to be captured whole.
         self.follow = follow
+        self.asserted = asserted
+        # The state on which numbers depend that the program read.
+        self.read_state: set[Value] = set()
         # Why the capture ended before the program did.
         self.ended: Uncapturable | None = None
         # The program itself, its line by then, and the line at which it first read data.
@@ -215,6 +227,9 @@ class Recorder(Memory, Layer):
         if self._is_apart(op, args, kwargs):
             with layers.going_in(entered):
                 return self._taken_apart(op, args, dict(kwargs))
+        if op.name in self.apart:
+            with layers.going_in(entered):
+                args, kwargs = map_leaves((args, kwargs), self._number)
         if self.profile is None:
             return self._passed_on(op, args, kwargs, proceed)
         self.noting = True
@@ -262,6 +277,9 @@ class Recorder(Memory, Layer):
         if not shaped and not self.reads:
             self.reads = ["the shape of what it returns"]
         if self.reads and not (made and (shaped or self.follow)):
+            given = () if self.follow else tensors_in((args, kwargs))
+            if any([self._may_read(tensor) for tensor in given]):
+                self.apart.add(op.name)  # its body tells what is read, or it gets numbers
             self._refuse(f"{op.name}() depends on data: {self.reads[0]}")
         if (get_default_dtype(), default_device()) != self.defaults:
             self._refuse("the program sets the default dtype or device")
@@ -346,8 +364,27 @@ class Recorder(Memory, Layer):
             self.read_line = self.read_line or line_in(self.root)
             with layers.isolated():
                 self._node(known_op("graph.expect"), (self.value_of(tensor), tensor.tolist()))
+        elif not self.follow and how in _READS and tensor is not None and self._may_read(tensor):
+            with layers.isolated():
+                value = self.value_of(tensor)
+                state = origins(value)
+                if state is None or state:
+                    self._node(known_op("graph.expect"), (value, tensor.tolist()))
+                    self.read_state |= state or set()
         else:
             self._end(Uncapturable(f"the program reads data: {how}", source_line()))
+
+    def _may_read(self, tensor: Any) -> bool:
+        """Return whether the program may read a tensor: its numbers are asserted, or fixed as it stands."""
+        if tensor.numel() > _READABLE:
+            return False
+        with layers.isolated():
+            return self.asserted or origins(self.value_of(tensor)) is not None
+
+    def _number(self, tensor: Any) -> Any:
+        """Return the number in a tensor, which an op would read, as `view` does of sizes in tensors."""
+        whole = not (tensor.is_floating_point() or tensor.is_complex())
+        return int(tensor) if not tensor.ndim and whole and self._may_read(tensor) else tensor
 
     def on_changed(self) -> None:
         """Note that what an op consists of is not what it is without the layers around it."""
@@ -489,7 +526,31 @@ class Recorder(Memory, Layer):
         for target, new in self.graph.writes:
             if target.shape != new.shape:
                 self._refuse(f"{target} is resized")
+            if target in self.read_state:
+                self._refuse(f"the program reads data: {target}, which it writes")
         return self.graph
+
+
+def origins(value: Value) -> set[Value] | None:
+    """Return the buffers and constants that a value depends on; None if it depends on anything else.
+
+    That are arguments, parameters, which are trained, and random numbers.
+    """
+    found: set[Value] = set()
+    known = {value}
+    todo = [value]
+    while todo:
+        value = todo.pop()
+        if value.node is None:
+            if value.kind not in ("buffer", "constant"):
+                return None
+            found.add(value)
+            continue
+        if value.node.op.random:
+            return None
+        todo += [given for given in value.node.values() if given not in known]
+        known.update(value.node.values())
+    return found
 
 
 #: How programs read data that can be compared, and up to how many numbers.

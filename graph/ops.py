@@ -86,7 +86,7 @@ DERIVATIVES = [
 ]
 
 
-class Unexpected(Exception):
+class Unexpected(RuntimeError):
     """Data is not what a graph was captured for."""
 
 
@@ -101,7 +101,9 @@ def expect(input: Tensor, value: Any) -> None:
     """
     found = input.tolist()
     if repr(found) != repr(value):  # nan is unlike itself, and -0.0 like 0.0
-        raise Unexpected(f"{found} is not {value}")
+        raise Unexpected(
+            f"the program read {value} of a tensor, and was captured for that alone; now it is {found}"
+        )
 
 
 @composite(name="graph.expect_shape", method=False, outputs="")
@@ -114,4 +116,7 @@ def expect_shape(input: Tensor, shape: Any) -> None:
     >>> expect_shape(tp.ones(2), (2,))
     """
     if tuple(input.shape) != tuple(shape):
-        raise Unexpected(f"{tuple(input.shape)} is not {shape}")
+        raise Unexpected(
+            f"the program made a tensor of shape {tuple(shape)}, and was captured for that alone; "
+            f"now it is {tuple(input.shape)}"
+        )

@@ -13,11 +13,12 @@ from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor, ops
 from tensorplug.core.contexts import Block, Steps
 from tensorplug.graph import Graph, Node, Uncapturable, Value, capture
-from tensorplug.graph.nodes import call, map_values, values_in
+from tensorplug.graph.nodes import call, known_op, map_values, values_in
 from tensorplug.nn import Module
 
 from .errors import ONNXError, UnsupportedOperatorError
 from .lowering import LOWERINGS
+from .lowering.complex_numbers import give_parts, is_complex, lower_complex
 from .lowering.reasons import REASONS
 from .lowering.table import lower
 from .package import onnx_package
@@ -202,6 +203,9 @@ class _Export:
     def _in_pieces(self, graph: Graph) -> Graph:
         """Put what composites without a lowering are made of in their place: capture keeps calls in place."""
         others: dict[Value, Value] = {}
+        # What was read depends on buffers and constants alone, which a model always has as they are here.
+        checks = known_op("graph.expect")
+        graph.nodes = [node for node in graph.nodes if node.op is not checks]
         for node in list(graph.nodes):
             if node.op.kind != "composite" or self._kept(node.op, (), {}):
                 continue
@@ -271,12 +275,22 @@ class _Export:
                         raise ONNXError(
                             f"{value.kind} {value.name!r} is {value.dtype}, which ONNX lacks"
                         )
-                    name = writer.take(value, writer.name(value.name))
                     array = graph.state[value.name].detach().cpu().numpy()
-                    writer.initializers.append(helper.from_array(array, name))
+                    if value.dtype.is_complex:
+                        names = writer.name(value.name), writer.name(value.name)
+                        give_parts(writer, value, names)
+                        arrays = [array.real.copy(), array.imag.copy()]
+                    else:
+                        names = (writer.take(value, writer.name(value.name)),)
+                        arrays = [array]
+                    writer.initializers += map(helper.from_array, arrays, names)
+            made: Sequence[str | None] | None
             for node in graph.nodes:
                 try:
-                    made = lower(writer, node) if self._kept(node.op, (), {}) else None
+                    if is_complex(node):
+                        made = lower_complex(writer, node)
+                    else:
+                        made = lower(writer, node) if self._kept(node.op, (), {}) else None
                     reason = (
                         "" if made else REASONS.get(node.op.name, "ONNX has no operator like it")
                     )
@@ -289,8 +303,9 @@ class _Export:
                 if made is None or len(made) < len(node.outputs):
                     failed.append((node, reason or "it returns what ONNX does not"))
                     made = [writer.name("missing") for _ in node.outputs]
-                for value, name in zip(node.outputs, made, strict=False):
-                    writer.take(value, name)
+                for value, own in zip(node.outputs, made, strict=False):
+                    if own is not None:
+                        writer.take(value, own)
             composites = {n.op.name for n, _ in failed if n.op.kind == "composite"} - self.apart
             if failed and composites:
                 self.apart |= composites
@@ -308,6 +323,11 @@ class _Export:
                 f"the program changes {changed[0]!r} in place, which a model cannot: return it instead"
             )
         results = list(values_in(graph.result))
+        if any([value in writer.parts for value in results]):
+            raise ONNXError(
+                "the program returns complex numbers, which no operator of ONNX takes: "
+                "return view_as_real of them"
+            )
         own = ["output" if i == 0 else f"output_{i}" for i in range(len(results))]
         outputs: list[Any] = []
         for value, wanted in zip(results, _names(own, output_names, "output"), strict=True):

@@ -49,6 +49,8 @@ class Writer:
         What a value of the graph is called in the file.
     shapes
         The sizes of values, those that vary as :class:`Size`.
+    parts
+        The real and imaginary parts of complex values, which have no names.
     """
 
     def __init__(self, opset: int) -> None:
@@ -57,9 +59,9 @@ class Writer:
         self.initializers: list[Any] = []
         self.names: dict[Value, str] = {}
         self.shapes: dict[Value, tuple[Any, ...]] = {}
-        self.known: list[
-            Value
-        ] = []  # in the order in which they are made: whose sizes can be asked for
+        self.parts: dict[Value, tuple[Value, Value]] = {}
+        # In the order in which they are made: whose sizes can be asked for.
+        self.known: list[Value] = []
         self._taken: set[str] = set()
         self._constants: dict[Any, str] = {}
         self._sizes: dict[Any, str] = {}

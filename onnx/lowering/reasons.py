@@ -4,14 +4,12 @@ from __future__ import annotations
 
 __all__ = ["REASONS"]
 
-_COMPLEX = "no operator of ONNX takes complex numbers"
 _DECOMPOSITION = "ONNX has no decompositions of matrices and solves no systems"
 _FUNCTION = "ONNX has no such function"
 _RANDOM = "numbers of a stream that goes on from call to call: ONNX draws others"
 
 #: By the name of the op.
 REASONS = {
-    **dict.fromkeys(("fft_c2c", "fft_r2c", "fft_c2r", "view_as_complex", "view_as_real"), _COMPLEX),
     **dict.fromkeys(
         (
             "geqrf",

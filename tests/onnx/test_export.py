@@ -16,12 +16,14 @@ nn, F = tp.nn, tp.nn.functional
 SHARES = 24
 
 
+@pytest.mark.parametrize("dtype", [tp.float32, tp.complex64], ids=str)
 @pytest.mark.parametrize("share", range(SHARES if os.environ.get("TENSORPLUG_FUZZ") else 1))
-def test_samples_of_ops(share):
+def test_samples_of_ops(share, dtype):
     counted = {}
-    for record in op_samples.RECORDS[share::SHARES]:
-        dtype = tp.float32 if tp.float32 in record.dtypes else record.dtypes[0]
-        counted[record.op] = op_samples.check(record, dtype)
+    records = [r for r in op_samples.RECORDS if dtype in r.dtypes or not dtype.is_complex]
+    for record in records[share::SHARES]:
+        own = dtype if dtype in record.dtypes else record.dtypes[0]
+        counted[record.op] = op_samples.check(record, own)
     failed = {op: reasons["failed"] for op, (found, reasons) in counted.items() if found["failed"]}
     assert failed == {}
     assert sum(found["equal"] > 0 for found, _ in counted.values()) >= 0.6 * len(counted)

@@ -37,6 +37,7 @@ def export(
     *,
     dynamic_shapes: Any = None,
     strict: bool = False,
+    prefer_deferred_runtime_asserts_over_guards: bool = False,
 ) -> ExportedProgram:
     """Return what a module does with arguments like these as a program.
 
@@ -51,11 +52,15 @@ def export(
         For each argument, or by name: ``{dim: Dim}``, or a ``Dim``, ``Dim.AUTO`` or None for each dimension.
     strict : bool
         Accepted as torch has it.
+    prefer_deferred_runtime_asserts_over_guards : bool
+        Whether the module may read data (``item()``, ``if tensor``, up to 64 numbers at once): the program
+        then holds for data of which the same is read, and raises ``RuntimeError`` for other.
 
     Raises
     ------
     Uncapturable
-        If what the module does depends on its arguments' data.
+        If what the module does depends on its arguments' data. What it reads of its buffers and constants,
+        which it doesn't write, it may: the program raises ``RuntimeError`` once these were changed.
     ValueError
         If it does something else for other sizes.
 
@@ -72,15 +77,18 @@ def export(
     args, kwargs = _each_its_own(mod, args, dict(sorted((kwargs or {}).items())))
     hints = {hint for hint in tree_leaves(dynamic_shapes) if isinstance(hint, DimHint)}
     # Sizes with hints are first taken to be independent, then equal where they were, then to stay.
+    asserted = prefer_deferred_runtime_asserts_over_guards
     tries: list[str | None] = ["s{place}_{number}", "s{size}"] if hints - {Dim.STATIC} else [None]
     if Dim.AUTO in hints:
         tries.append(None)
     for name in tries[:-1]:
         try:
-            return _exported(mod, args, kwargs, _dynamic(mod, args, kwargs, dynamic_shapes, name))
+            shapes = _dynamic(mod, args, kwargs, dynamic_shapes, name)
+            return _exported(mod, args, kwargs, shapes, asserted)
         except (ValueError, RuntimeError):
             pass
-    return _exported(mod, args, kwargs, _dynamic(mod, args, kwargs, dynamic_shapes, tries[-1]))
+    shapes = _dynamic(mod, args, kwargs, dynamic_shapes, tries[-1])
+    return _exported(mod, args, kwargs, shapes, asserted)
 
 
 def _each_its_own(
@@ -103,7 +111,11 @@ def _each_its_own(
 
 
 def _exported(
-    mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: dict[int, dict[int, Dim]]
+    mod: Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    shapes: dict[int, dict[int, Dim]],
+    asserted: bool,
 ) -> ExportedProgram:
     leaves, tree = tree_flatten((tuple(args), kwargs))
     dims: dict[str, Dim] = {}
@@ -128,7 +140,8 @@ def _exported(
             return zeros(shape, dtype=leaf.dtype, device=leaf.device)
 
         given = [resized(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-        return _captured(mod, *tree_unflatten(given, tree))
+        own, named = tree_unflatten(given, tree)
+        return _captured(mod, own, named, asserted)
 
     settings = [
         dict(zip(sizes, chosen, strict=True))
@@ -158,7 +171,9 @@ def _other(dim: Dim, size: int, number: int) -> int:
     raise ValueError(f"export(): {dim} leaves no other size than {size}")
 
 
-def _captured(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Graph, Any]:
+def _captured(
+    mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], asserted: bool
+) -> tuple[Graph, Any]:
     kept = [(buffer, buffer.clone()) for buffer in mod.buffers()]
     random = get_rng_state()
     results: list[Any] = []
@@ -179,7 +194,7 @@ def _captured(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
         return recorder.finished(found)
 
     try:
-        graph = settled(run)
+        graph = settled(run, asserted=asserted)
     finally:
         set_rng_state(random)
         with no_grad():

@@ -41,6 +41,8 @@ _FUNCTIONS: dict[str, tuple[int, float, float]] = {
     "sigmoid": (dnn.LOGISTIC, 0.0, 0.0),
 }
 _BOUNDED = frozenset(["clamp", "hardtanh"])
+#: What pools by the largest element.
+_MAXIMA = (pooling_max.max_pool, pooling_max.max_pool_values)
 _SUM = "add"
 
 _Post = tuple[int, float, float, int, bool]
@@ -135,7 +137,7 @@ class _Builder:
         shape, result = tuple(program.arrays[place].shape), tuple(program.arrays[out].shape)
         if _is_convolution(step):
             self._convolve(step, source, shape, result)
-        elif step.kernel is pooling_max.max_pool:
+        elif step.kernel in _MAXIMA:
             kernel, stride, padding, dilation, _ = map(_tuple, arguments[1:])
             values[out] = network.pool(
                 source, dnn.MAX, shape, result, kernel, stride, padding, dilation
@@ -285,9 +287,8 @@ def _is_served(program: FusionProgram, number: int) -> bool:
         if not _has_layout(facts[weight.place].shape):
             return False
         return facts[weight.place].constant and (bias is None or facts[bias.place].constant)
-    if step.kernel is pooling_max.max_pool:
-        indices = step.outputs[1]
-        return not program.users(indices) and indices not in program.results
+    if step.kernel in _MAXIMA:
+        return not any([program.users(o) or o in program.results for o in step.outputs[1:]])
     if step.kernel is pooling_average.avg_pool:
         _, _, _, _, ceil_mode, _, divisor = step.arguments
         return divisor is None and not ceil_mode

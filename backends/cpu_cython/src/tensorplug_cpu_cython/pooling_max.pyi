@@ -13,4 +13,12 @@ def max_pool(
     dilation: Shape,
     ceil_mode: bool,
 ) -> tuple[Array, Array]: ...
+def max_pool_values(
+    input: Array,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    ceil_mode: bool,
+) -> Array: ...
 def max_pool_backward(gradient: Array, indices: Array, shape: Shape) -> Array: ...

@@ -73,7 +73,19 @@ cdef Py_ssize_t windows(
 
 def max_pool(input, tuple kernel, tuple stride, tuple padding, tuple dilation, bint ceil_mode):
     """Return the largest element of each window, and its place in the flattened plane."""
-    cdef np.ndarray x = plain_array(input), values, places
+    return maxima(input, kernel, stride, padding, dilation, ceil_mode, True)
+
+
+def max_pool_values(input, tuple kernel, tuple stride, tuple padding, tuple dilation, bint ceil_mode):
+    """Return the largest element of each window."""
+    return maxima(input, kernel, stride, padding, dilation, ceil_mode, False)[0]
+
+
+cdef tuple maxima(
+    object input, tuple kernel, tuple stride, tuple padding, tuple dilation, bint ceil_mode, bint marked
+):
+    cdef np.ndarray x = plain_array(input), values, places = None
+    cdef int64_t *marks = NULL
     cdef int layout, count = <int> len(kernel), i
     cdef np.npy_intp shape[64]
     cdef tp_pool p
@@ -85,11 +97,11 @@ def max_pool(input, tuple kernel, tuple stride, tuple padding, tuple dilation, b
         computed = TP_F32
     elif number == TP_I32:
         computed = TP_F64
-    if computed == TP_F32 and plane > INT_MAX:  # places count in 32 bits beside float32, and in 64 beside others
+    if marked and computed == TP_F32 and plane > INT_MAX:  # places count in 32 bits beside float32, and in 64 beside others
         computed = TP_F64
     if computed != number:
-        values, places = max_pool(
-            pointwise.cast(x, descriptors[computed]), kernel, stride, padding, dilation, ceil_mode
+        values, places = maxima(
+            pointwise.cast(x, descriptors[computed]), kernel, stride, padding, dilation, ceil_mode, marked
         )
         return pointwise.cast(values, x.dtype), places
     x = dense(x, &layout)
@@ -100,7 +112,9 @@ def max_pool(input, tuple kernel, tuple stride, tuple padding, tuple dilation, b
         )
         work *= shape[i + 2] * <Py_ssize_t> kernel[i]
     values = laid_out(x.dtype, count + 2, shape, layout)
-    places = laid_out(INT64, count + 2, shape, layout)
+    if marked:
+        places = laid_out(INT64, count + 2, shape, layout)
+        marks = <int64_t *> np.PyArray_DATA(places)
     if not np.PyArray_SIZE(values):
         return values, places
     begin(&p, shape[0], shape[1], layout, work * shape[0] * shape[1])
@@ -113,7 +127,7 @@ def max_pool(input, tuple kernel, tuple stride, tuple padding, tuple dilation, b
         p.dilation[3 - count + i] = dilation[i]
     kind = 0 if number == TP_F32 else 1 if number == TP_F64 else 2
     with nogil:
-        kernels.maximum[kind](&p, np.PyArray_DATA(x), np.PyArray_DATA(values), <int64_t *> np.PyArray_DATA(places))
+        kernels.maximum[kind](&p, np.PyArray_DATA(x), np.PyArray_DATA(values), marks)
     return values, places
 
 

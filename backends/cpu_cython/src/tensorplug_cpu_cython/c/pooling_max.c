@@ -1,11 +1,15 @@
 #include "pooling_max.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "parallel.h"
 
 /* How many results are worked on at a time: of a row, or channels of one place. */
 enum { WIDTH = 256 };
+
+/* How long vectors are in which values are worked on. */
+enum { BYTES = 32 };
 
 /* Rows of results shorter than NARROW, of planes of at most SMALL elements: so many planes at a time. */
 enum { NARROW = 8, SMALL = 256, BESIDE = 64 };

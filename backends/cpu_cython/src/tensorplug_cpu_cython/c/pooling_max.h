@@ -11,7 +11,7 @@ typedef struct {
     int channels_last, threads;
 } tp_pool;
 
-typedef struct { /* each of float and double, the maximum also of int64_t */
+typedef struct { /* each of float and double, the maximum also of int64_t; `places` may be NULL */
     void (*maximum[3])(const tp_pool *, const void *x, void *values, int64_t *places);
     /* Adds up into `o`, which holds zeros; returns whether a place was outside of its plane. */
     int (*gradient[2])(const tp_pool *, const void *g, const int64_t *places, void *o);

@@ -22,6 +22,9 @@ def build(table: KernelTable) -> None:
     for name in ("max_pool", "max_pool_backward"):
         table.add(name, getattr(pooling_max, name), dtypes=FLOATS)
 
+    for count in (1, 2, 3):  # without the places, unless a gradient or the program wants them
+        table.add(f"max_pool{count}d", pooling_max.max_pool_values, dtypes=FLOATS)
+
     @table.kernel("max_pool", dtypes=WHOLE)
     def max_pool_of_whole(input: Any, *options: Any) -> Any:
         *_, dilation, _ = options
