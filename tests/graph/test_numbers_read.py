@@ -122,7 +122,7 @@ def run(program, *args):
 def test_refused(source, use):
     module = Program(OPEN[source], USES[use])
     # A program that writes state, and runs again for an op to be taken apart, may fail by itself.
-    with pytest.raises(RuntimeError, match="data|invalid for input of size 8"):
+    with pytest.raises(RuntimeError, match=r"data|invalid for input of size 8"):
         capture(module, *given())
     module = Program(OPEN[source], USES[use])
     with pytest.raises(Uncapturable, match="data"):

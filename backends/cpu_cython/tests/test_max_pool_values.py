@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+pytest.importorskip("tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built")
 from tensorplug_cpu_cython import pooling_max
 
 DTYPES = ("float32", "float64", "float16", "int64", "int32", "uint8")

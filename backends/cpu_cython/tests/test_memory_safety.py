@@ -1,8 +1,8 @@
 """Kernels read memory where sizes and indices tell: every op with one of them wrong.
 
 Of the samples of each op one tensor is longer or shorter along one dimension, indices point far away, or a
-whole number is another one. The call may raise or have a result, whatever it is; a kernel that goes past the end of
-an array kills the child process that calls it, and fails here.
+whole number is another one. The call may raise or have a result, whatever it is; a kernel that goes past the
+end of an array kills the child process that calls it, and fails here.
 """
 
 import itertools
@@ -17,6 +17,7 @@ from tensorplug.core.plugins import discovery, entry_points
 from tensorplug.testing import cases, making
 from tensorplug.testing.records import all_records
 
+pytest.importorskip("tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built")
 if not hasattr(os, "fork"):
     pytest.skip("a child is forked for each op", allow_module_level=True)
 
@@ -28,8 +29,6 @@ PARTS = 16
 SECONDS = 120  # of a child, which a loop over garbage might never leave
 #: With a result for each pair of elements, or for more.
 LEFT_OUT = ("cartesian_prod", "combinations")
-
-
 #: What takes the place of a whole number, and of all indices.
 NUMBERS = (-3, 0, LONG)
 FAR = (10**7, -(10**7))

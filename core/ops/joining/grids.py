@@ -185,6 +185,11 @@ def _canonical_matrices(matrices: Any) -> tuple[list[Any]]:
     found = list(matrices)
     for matrix in found:
         check_tensor(matrix, "matrices_along_diagonal", "matrices")
+    if not found or any([len(m._shape) != 2 or m.dtype is not found[0].dtype for m in found]):
+        raise RuntimeError(
+            "matrices_along_diagonal(): expected one matrix or more, all of one dtype, got "
+            f"{[(list(matrix.shape), matrix.dtype.name) for matrix in found]}"
+        )
     return (found,)
 
 

@@ -15,7 +15,6 @@ static inline __attribute__((always_inline)) void OF(take_row)(int marked, const
     INDEPENDENT for (ptrdiff_t j = from; j < to; j++) TAKE(j, x[j * stride], place + j * stride);
 }
 
-/* `width` results of a row, from column `column` on, of one plane. */
 #define IS_NAN(v) ((v) != (v))
 typedef T OF(lanes) __attribute__((vector_size(BYTES)));
 typedef INDEX OF(marks) __attribute__((vector_size(BYTES)));
@@ -57,6 +56,7 @@ static inline __attribute__((always_inline)) void OF(row_values)(const tp_pool *
     }
 }
 
+/* `width` results of a row, from column `column` on, of one plane. */
 static inline __attribute__((always_inline)) void OF(row_part)(int marked, const tp_pool *p, const T *x, ptrdiff_t depth,
                                                                ptrdiff_t row, ptrdiff_t column, ptrdiff_t width,
                                                                T *values, int64_t *places) {
