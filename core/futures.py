@@ -128,7 +128,7 @@ def wait_all(futures: Iterable[Future[T]]) -> list[T]:
     return [future.wait() for future in _all_of(futures)]
 
 
-def _all_of(futures: Iterable[Future[T]]) -> list[Future[T]]:
+def _all_of(futures: Iterable[Any]) -> list[Any]:
     found = list(futures)
     if any(future is None for future in found):
         raise RuntimeError("Future can't be None: give futures alone")

@@ -383,10 +383,6 @@ class Tensor(TensorMethods):
             raise RuntimeError(f"requires_grad must be a bool, got {value!r}")
         self.requires_grad_(value)
 
-    @requires_grad.deleter
-    def requires_grad(self) -> None:
-        raise RuntimeError("requires_grad must be a bool, and cannot be deleted")
-
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Make a leaf require grad or not; return the tensor."""
         if dispatch_state.layers_active:
@@ -555,10 +551,6 @@ class Tensor(TensorMethods):
         if dispatch_state.layers_active:
             layers.note_opaque("setting data")
         self._array, self._key, self._shape = value._array, value._key, value._shape
-
-    @data.deleter
-    def data(self) -> None:
-        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     @property
     def _cdata(self) -> int:

@@ -251,8 +251,8 @@ def _validate_pruning_amount_init(amount: Any) -> None:
 
 def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
     """Raise ValueError if `amount` is a count of more than there are."""
-    whole = isinstance(amount, numbers.Integral)
-    if whole and amount > tensor_size:
+    given: object = amount
+    if isinstance(given, numbers.Integral) and int(given) > tensor_size:
         raise ValueError(
             f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}"
         )
