@@ -200,6 +200,22 @@ def test_solve_ex_takes_what_was_a_vector_for_one(shape: tuple[int, ...]) -> Non
     assert tp.linalg.solve_ex(A, b).result.tolist() == [[2.0]]
 
 
+@pytest.mark.parametrize("pivot", [0, 4, -4, 10**7])
+def test_pivots_of_symmetric_factors_that_name_no_row_are_refused(pivot):
+    LD, pivots = tp.linalg.ldl_factor(tp.eye(3))
+    B = tp.ones(3, 1)
+    tp.testing.assert_close(tp.linalg.ldl_solve(LD, pivots, B), B)
+    with pytest.raises(RuntimeError, match=r"must all satisfy \|pivot\| [<>]= "):
+        tp.linalg.ldl_solve(LD, tp.full_like(pivots, pivot), B)
+
+
+def test_pivots_of_another_shape_are_refused():
+    LU, pivots = tp.linalg.lu_factor(tp.eye(3))
+    for wrong in (pivots[:2], pivots.repeat(2), pivots.expand(2, 3)):
+        with pytest.raises(RuntimeError, match=r"expected to be of shape \[3\]"):
+            tp.lu_unpack(LU, wrong)
+
+
 def test_pivots_that_name_no_row_are_refused():
     LU = tp.eye(3)
     for wrong in (0, 4, -1, 1 << 20):

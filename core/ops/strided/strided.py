@@ -106,7 +106,24 @@ def _places(g: Any, shape: Shape, strides: Shape, offset: int) -> Any:
     return total.expand(shape).reshape(math.prod(shape))
 
 
-@composite(method=False)
+def _canonical_as_strided_backward(
+    g: Any, input_shape: Shape, size: Shape, stride: Shape, storage_offset: int, layout: Any
+) -> tuple[Any, ...]:
+    strides, offset = layout
+    if (
+        g._shape != tuple(size)
+        or (len(size), len(input_shape)) != (len(stride), len(strides))
+        or min(*stride, *strides, storage_offset, offset) < 0
+    ):
+        raise RuntimeError(
+            f"as_strided_backward(): expected a gradient of the view's size and a stride for each dimension, "
+            f"got {list(g.shape)}, size {list(size)}, stride {list(stride)}, offset {storage_offset} of an "
+            f"input of {list(input_shape)} laid out as {layout}"
+        )
+    return g, input_shape, size, stride, storage_offset, layout
+
+
+@composite(rule=_canonical_as_strided_backward, method=False)
 def as_strided_backward(
     g: Tensor,
     input_shape: Shape,

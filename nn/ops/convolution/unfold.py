@@ -85,7 +85,26 @@ def im2col(
     return columns.reshape(n, c * math.prod(kernel_size), math.prod(rest[:count]))
 
 
+def _check_columns(
+    input: Any,
+    output_size: Shape,
+    kernel_size: Shape,
+    dilation: Shape,
+    padding: Shape,
+    stride: Shape,
+) -> None:
+    padded = tuple([s + 2 * p for s, p in zip(output_size, padding, strict=True)])
+    where = positions(padded, kernel_size, stride, dilation)
+    _, rows, columns = input._shape
+    if rows % math.prod(kernel_size) or min(where) < 0 or columns != math.prod(where):
+        raise RuntimeError(
+            f"col2im(): expected {math.prod(kernel_size)} rows of each channel and a column for each of "
+            f"{list(where)} positions, got {list(input.shape)} for an image of {list(output_size)}"
+        )
+
+
 @composite(
+    rule=_check_columns,
     shapes="input(N, R, L), output_size[S], kernel_size[S]+, dilation[S]+, padding[S], stride[S]+",
     method=False,
 )

@@ -315,6 +315,16 @@ def linalg_ldl_solve(LD: Array, pivots: Array, B: Array, hermitian: bool) -> Arr
     """Return X with A X = B from LDL factors."""
     result = np.empty(B.shape, B.dtype)
     if B.size:
+        places = np.abs(pivots)  # LAPACK reads where they tell
+        for is_wrong, bound in (
+            (places.min() < 1, ">= 1"),
+            (places.max() > B.shape[-2], "<= LD.size(-2)"),
+        ):
+            if is_wrong:
+                raise RuntimeError(
+                    f"linalg.ldl_solve: Pivots given to ldl_solve must all satisfy |pivot| {bound}; give "
+                    "those that ldl_factor returned"
+                )
         name = _symmetric("trs", LD, hermitian)
         solver = _routine(LD, name, name)
         for place, matrix, right in _each(LD, B):
