@@ -83,7 +83,7 @@ TOP_LEVEL = {
     "Shapes, joining and copying": """core.ops.copying core.ops.joining core.ops.rearranging
         core.ops.shape core.ops.shorthands core.ops.strided""",
     "Indexing and masks": "core.ops.indexing core.ops.masking core.ops.triangles",
-    "Products and linear algebra": "core.ops.linalg core.ops.matmul core.ops.fft sparse",
+    "Products and linear algebra": "core.ops.linalg core.ops.matmul core.ops.fft sparse _lobpcg",
     "Neural-network functions": "nn _native _top_level",
     "Compiled programs": "graph",
     "Dtypes, devices and settings": """core.device.dtypes core.device.device core.tensor.shapes

@@ -23,7 +23,6 @@ _REASONS = {
         ("is_vulkan_available", "vulkan"), "there is no such device type; a plugin may bring one"
     ),
     "classes": "there are no classes in libraries compiled against torch; write them in Python",
-    "lobpcg": "linalg.eigh has all eigenvalues; scipy.sparse.linalg.lobpcg a few",
     "nested": "there are no nested tensors; nn.utils.rnn.pad_sequence and pack_sequence hold sequences",
     "set_default_tensor_type": "use set_default_dtype and set_default_device",
 }

@@ -57,6 +57,9 @@ from .__config__ import (
     show_config as show_config,
 )
 from ._devices import DeviceModule
+from ._lobpcg import (
+    lobpcg as lobpcg,
+)
 from ._native import (
     _addmm_activation as _addmm_activation,
     _aminmax as _aminmax,

@@ -196,6 +196,7 @@ LAZY_FUNCTIONS = {
         ),
         "_top_level",
     ),
+    "lobpcg": "_lobpcg",
     # and what comes with what its backward needs, or is a step of another
     **dict.fromkeys(
         (

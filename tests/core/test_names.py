@@ -66,7 +66,6 @@ MISSING = {
     """,
     "about torch's own build and start": "compiled_with_cxx11_abi init_num_threads",
     "deprecated: set_default_dtype, set_default_device": "set_default_tensor_type",
-    "linalg.eigh; svd_lowrank for a few directions": "lobpcg",
     "a Generator is as safe": "thread_safe_generator",
 }
 MISSING_METHODS = {

@@ -134,7 +134,6 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("torch", INSIDE, _SPARSE_COPIES),
     ("torch", GONE, "eig lstsq matrix_rank solve symeig"),
     ("torch", SYMBOLIC, "sym_fresh_size"),
-    ("torch", PENDING, "lobpcg"),
     ("torch.ao.quantization", QUANTIZED, _OBSERVED),
     ("torch.quantization", QUANTIZED, _OBSERVED),
     ("torch.accelerator", CAPTURED, "Graph"),

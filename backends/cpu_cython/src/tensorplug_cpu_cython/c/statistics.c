@@ -87,7 +87,7 @@ WIDENED(BF16)
     }                                                                                                  \
     static void name##_##S(const void *x_, void *out_, double *partial, double divisor, ptrdiff_t before, \
                            ptrdiff_t kept, ptrdiff_t after, int threads) {                             \
-        const STORED *x = x_;                                                                             \
+        const STORED *x = x_;                                                                          \
         T *out = out_;                                                                                 \
         moments *parts = (moments *)partial;                                                           \
         const int is_short = before == 1 && kept > 1 && after > 1 && after <= FEW;                     \
