@@ -186,11 +186,11 @@ def _canonical_unpack(
                 f"{LU_pivots.dtype.name}; use the pivots that linalg.lu_factor returns"
             )
         rows = LU_data._shape[-2]
-        expected = (*LU_data._shape[:-2], min(LU_data._shape[-2:]))
-        if LU_pivots._shape != expected:
+        *batch, count = LU_pivots._shape or (rows + 1,)
+        if tuple(batch) != LU_data._shape[:-2] or count > rows:
             raise RuntimeError(
-                f"lu_unpack: LU_pivots are expected to be of shape {list(expected)} for LU_data of "
-                f"{list(LU_data._shape)}, got {list(LU_pivots._shape)}"
+                f"lu_unpack: LU_pivots are expected to be up to {rows} for each matrix of "
+                f"{list(LU_data._shape)}, got shape {list(LU_pivots._shape)}"
             )
         # Of all samples of a vmap at once there is no telling.
         known = not (LU_pivots._key.is_meta or LU_pivots._batched)

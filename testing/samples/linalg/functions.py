@@ -72,7 +72,7 @@ def _vector_norm(
 def _vector_errors(make: Any) -> Iterator[ErrorSample]:
     yield ErrorSample(Sample(make(3, dtype=int64)), RuntimeError, "floating point or complex")
     yield ErrorSample(Sample(make(0), math.inf), RuntimeError, "identity")
-    yield ErrorSample(Sample(make(3), "fro"), TypeError, "must be a number")
+    yield ErrorSample(Sample(make(3), "fro"), TypeError, "must be Number, not str")
     yield ErrorSample(Sample(make(3), dtype=complex64), RuntimeError, "real for real")
     yield ErrorSample(Sample(make(3), 2, 1), IndexError, "out of range")
 

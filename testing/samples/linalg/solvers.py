@@ -44,7 +44,7 @@ def _solve(A: Any, B: Any, *, left: bool = True, **options: Any) -> Any:
 def _no_info(function: Callable[..., Any]) -> Callable[..., Any]:
     def reference(A: Any, *args: Any, **options: Any) -> Any:
         result = function(A, *args, **options)
-        return result, np.zeros(result.shape[:-2], np.int32)
+        return result, np.zeros(A.shape[:-2], np.int32)
 
     return reference
 
