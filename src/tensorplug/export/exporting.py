@@ -178,7 +178,14 @@ def _captured(
     random = get_rng_state()
     results: list[Any] = []
 
+    def put_back() -> None:
+        set_rng_state(random)
+        with no_grad():
+            for buffer, before in kept:
+                buffer.copy_(before)
+
     def run(recorder: Recorder) -> Graph:
+        put_back()  # what a former run wrote
         recorder.add_state(mod)
         names = {id(tensor): name for name, tensor in named_tensors(mod, args, kwargs)}
         for leaf in tree_leaves((args, kwargs)):  # in the order in which calls are bound
@@ -196,10 +203,7 @@ def _captured(
     try:
         graph = settled(run, asserted=asserted)
     finally:
-        set_rng_state(random)
-        with no_grad():
-            for buffer, before in kept:
-                buffer.copy_(before)
+        put_back()
     graph.remove_unused()
     return graph, results[0]
 
