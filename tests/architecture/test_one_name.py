@@ -124,6 +124,7 @@ NOT_OPS = frozenset(
         "sparse_csr_tensor",
         "spmm",
         "sspaddmm",
+        "lobpcg",
         "svd_lowrank",
         "sym_constrain_range",
         "sym_constrain_range_for_size",
