@@ -130,8 +130,9 @@ def run_inplace(
         return dispatch_state.through_layers(_inplace_op(op, name), (target, *args), kwargs)
     args = given[1:]
     if storage is not None and name in EXPANDED and overlaps(target):
-        base = target._base
-        if base is not None and not overlaps(base):  # gradients may be shared with who knows whom
+        view = target._view
+        # A gradient is no view of a whole tensor, and may be shared with others.
+        if view is not None and not overlaps(view.base):
             return EXPANDED[name](target, *args, **kwargs)
     if op in OF_TARGET and not ("dtype" in kwargs or len(args) >= op.names.index("dtype")):
         kwargs = {**kwargs, "dtype": target._key.dtype}
