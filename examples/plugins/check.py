@@ -16,7 +16,17 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-NOT_SOURCES = (".git", ".venv*", "__pycache__", ".*_cache", "*.egg-info", "build", "dist", "out")
+NOT_SOURCES = (
+    ".git",
+    ".venv*",
+    "__pycache__",
+    ".*_cache",
+    ".hypothesis",
+    "*.egg-info",
+    "build",
+    "dist",
+    "out",
+)
 
 # The compiled hot path takes minutes to build, and has its own tests: `make test-compiled`.
 ENVIRONMENT = {"TENSORPLUG_PURE": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}

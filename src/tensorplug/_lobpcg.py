@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from operator import index
@@ -145,14 +146,13 @@ class _Pairs(Function):
     @staticmethod
     def forward(ctx: Any, A: Any, B: Any, X: Any, k: int, options: tuple[Any, ...]) -> Any:
         batch = A.shape[:-2]
-        places = [()] if not batch else list(_places(batch))
         n, preconditioner, *others = options
 
         def of(matrix: Any, place: tuple[int, ...]) -> Any:
             return None if matrix is None else matrix[place] if place else matrix
 
         pairs = []
-        for place in places:
+        for place in itertools.product(*map(range, batch)):
             start = of(X, place)
             if start is None:
                 start = randn((A.shape[-1], n), dtype=A.dtype, device=A.device)
@@ -191,12 +191,6 @@ class _Pairs(Function):
             g_B = ((U - weighted) * E.unsqueeze(-2) - X * share) @ X.mT
             g_B = (g_B + g_B.mT) / 2
         return (g_A + g_A.mT) / 2, g_B, None, None, None
-
-
-def _places(batch: Any) -> Any:
-    if not batch:
-        return [()]
-    return [(i, *rest) for i in range(batch[0]) for rest in _places(batch[1:])]
 
 
 class _Iteration:

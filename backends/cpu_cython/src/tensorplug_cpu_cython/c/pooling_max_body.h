@@ -136,6 +136,9 @@ static inline __attribute__((always_inline)) void OF(channels_part)(int marked, 
     OF(places_part)(marked, p, x, where, width, p->channels, 1, 1, values, places);
 }
 
+/* Of what lies `n` results behind the first one: where no places are wanted there is no such memory. */
+static inline int64_t *OF(behind)(int64_t *places, ptrdiff_t n) { return places == NULL ? NULL : places + n; }
+
 /* All results of `width` small planes, each place of all planes at a time: rows would be too short for vectors. */
 static inline __attribute__((always_inline)) void OF(planes_part)(int marked, const tp_pool *p, const T *x,
                                                                   ptrdiff_t width, T *values, int64_t *places) {
@@ -145,12 +148,10 @@ static inline __attribute__((always_inline)) void OF(planes_part)(int marked, co
         for (ptrdiff_t y = 0; y < p->where[1]; y++)
             for (ptrdiff_t w = 0; w < p->where[2]; w++, r++) {
                 const ptrdiff_t where[3] = {z, y, w};
-                OF(places_part)(marked, p, x, where, width, 1, plane, results, values + r, places + r);
+                OF(places_part)(marked, p, x, where, width, 1, plane, results, values + r,
+                                OF(behind)(places, r));
             }
 }
-
-/* Of what lies `n` results behind the first one: where no places are wanted there is no such memory. */
-static inline int64_t *OF(behind)(int64_t *places, ptrdiff_t n) { return places == NULL ? NULL : places + n; }
 
 static inline __attribute__((always_inline)) void OF(maximum_of)(int marked, const tp_pool *p, const T *x, T *values,
                                                                  int64_t *places) {
