@@ -199,7 +199,7 @@ def grown(arguments: Arguments, count: int, theirs: Any) -> Iterator[Arguments]:
     """
     every = list(tensors(arguments, theirs))
     largest = max(every, key=lambda t: t.numel(), default=None)
-    if largest is None or not largest.ndim:
+    if largest is None or not largest.ndim or not largest.numel():
         return
     times = max(1, -(-count // largest.numel()))
     ways: list[tuple[int, int, int | None]] = [(largest.shape[d], times, d) for d in (0, -1)]

@@ -13,6 +13,7 @@ from typing import Any
 
 from tensorplug.core.device import queues
 from tensorplug.core.dispatch import layers, overrides
+from tensorplug.core.dispatch.failed_calls import out_of_memory
 from tensorplug.core.dispatch.keys import DispatchKey
 from tensorplug.core.dispatch.layers import recording
 from tensorplug.core.dispatch.state import dispatch_state
@@ -240,6 +241,8 @@ class BackwardPass:
                 while ready:
                     self._step(ready.pop(), ready)
             finished = True
+        except MemoryError as error:
+            raise out_of_memory("backward", error) from None
         finally:
             dispatch_state.grad_disabled -= 1
             recording.enabled, recording.inference, recording.close = enabled, inference, close

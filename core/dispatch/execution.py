@@ -20,6 +20,7 @@ from ..tensor.shapes import Shape
 from . import contracts, layers
 from .call_cache import CachedCall
 from .contracts import violation
+from .failed_calls import out_of_memory
 from .keys import DispatchKey
 from .op import Delegated, Op, Spec
 from .state import dispatch_state
@@ -176,7 +177,9 @@ def run_cached(op: Op, cached: CachedCall, args: tuple[Any, ...]) -> Any:
 
 
 def note_kernel(error: Exception, op: Op, key: DispatchKey, raw: Any) -> None:
-    """Add a note to an error: whose kernel raised it."""
+    """Add a note to an error: whose kernel raised it. Where there is no memory, raise ours."""
+    if isinstance(error, MemoryError):
+        raise out_of_memory(op.name, error) from None
     contracts.note_kernel(error, op, key, raw)
 
 

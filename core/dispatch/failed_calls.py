@@ -56,6 +56,15 @@ def _told(error: Exception) -> Exception:
     return error
 
 
+def out_of_memory(name: str, error: MemoryError) -> Exception:
+    """Return the error to raise in place of Python's or an array library's; a device's own tells more."""
+    if isinstance(error, OutOfMemoryError):
+        return error
+    amount = re.search(_AMOUNT, str(error))
+    tried = f": you tried to allocate {amount[0]}" if amount else ""
+    return _told(OutOfMemoryError(f"{name}(): can't allocate memory{tried}"))
+
+
 def explained(
     op: Op, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
 ) -> Exception | None:
@@ -70,13 +79,11 @@ def explained(
         error.args = (f"{name}(){text.partition('()')[2]}",)
         return None
     if isinstance(error, OutOfMemoryError):
-        return None  # a device's own tells more
+        return None
     if kind is OverflowError and text.startswith("int too big to convert: "):
         return _told(OverflowError(f"{name}(): {text}"))  # of an operand, see scalars.wrapped
     if isinstance(error, MemoryError):
-        amount = re.search(_AMOUNT, text)
-        tried = f": you tried to allocate {amount[0]}" if amount else ""
-        return _told(OutOfMemoryError(f"{name}(): can't allocate memory{tried}"))
+        return out_of_memory(name, error)
     if kind.__module__ not in ("builtins", "numpy.exceptions"):
         return None  # it has a meaning of its own
     if kind is ValueError and (

@@ -18,6 +18,7 @@ from ..device.dtypes import (
     iinfo,
     promote_types,
 )
+from ..dispatch.failed_calls import out_of_memory
 from .base import TensorBase
 from .host import NATIVE, Array, converted, dtype_of, host_array
 
@@ -49,10 +50,12 @@ def from_data(data: Any, dtype: DType | None, name: str) -> tuple[Array, DType]:
             return _fill(items, shape, chosen, name), chosen
     try:
         array, inferred = _convert(data, name)
+        chosen = dtype or inferred
+        return _cast(array, chosen, copy=True), chosen
     except RecursionError:
         raise _self_referential(name) from None
-    chosen = dtype or inferred
-    return _cast(array, chosen, copy=True), chosen
+    except MemoryError as error:
+        raise out_of_memory(name, error) from None
 
 
 def _number_dtype(types: set[type]) -> DType:

@@ -1,20 +1,20 @@
 """Kernels read memory where sizes and indices tell: every op with one of them wrong.
 
-Of the samples of each op one tensor is longer or shorter along one dimension, indices point far away, or a
-whole number is another one. The call may raise or have a result, whatever it is; a kernel that goes past the
-end of an array kills the child process that calls it, and fails here.
+Of the samples of each op one tensor is longer or shorter along one dimension, two are longer along one of the
+same size, indices point far away, or a whole number is another one. The call may raise or have a result,
+whatever it is; a kernel that goes past the end of an array kills the child process that calls it, and fails
+here.
 """
 
 import itertools
 import os
-import signal
 
 import pytest
 
 import tensorplug as tp
 from tensorplug.core.dispatch import op_registry
 from tensorplug.core.plugins import discovery, entry_points
-from tensorplug.testing import cases, making
+from tensorplug.testing import cases, children, making
 from tensorplug.testing.records import all_records
 
 pytest.importorskip("tensorplug_cpu_cython.cpu_features", reason="cpu_cython is not built")
@@ -51,8 +51,24 @@ def changed(record, dtype):
             for far in FAR if tensor.dtype in WHOLE else ():
                 told = f"sample {number}, tensor {place}, all {far}"
                 yield told, with_other(call, place, tp.full_like(tensor, far))
-        for told, other in with_numbers(call):
+        pairs = with_pairs(call) if THOROUGH else ()
+        for told, other in itertools.chain(pairs, with_numbers(call)):
             yield f"sample {number}, {told}", other
+
+
+def with_pairs(call):
+    """Yield a call with two tensors of one size longer: they still fit each other, but not a third."""
+    places = [
+        (place, tensor, dim)
+        for place, tensor in enumerate(cases.tensors_in(call))
+        for dim, size in enumerate(tensor.shape)
+        if 1 < size < LONG and tensor.numel()
+    ]
+    for (one, first, dim), (two, second, other) in itertools.combinations(places, 2):
+        if one != two and first.shape[dim] == second.shape[other]:
+            longer = with_other(call, one, resized(first, dim, LONG))
+            told = f"tensors {one} and {two}, {LONG} along dimensions {dim} and {other}"
+            yield told, with_other(longer, two, resized(second, other, LONG))
 
 
 def resized(tensor, dim, length):
@@ -86,12 +102,12 @@ def with_numbers(call):
                 yield told, (args, {**kwargs, name: other})
 
 
-def called(op, record, told):
-    """Make all calls of an op, and write what is called before each."""
+def called(op, record, tell):
+    """Make all calls of an op, and tell what is called before each."""
     dtypes = [dtype for dtype in DTYPES if dtype in record.dtypes]
     for dtype in dtypes if THOROUGH else dtypes[:1]:
         for text, (args, kwargs) in changed(record, dtype):
-            os.write(told, f"{dtype}, {text}\n".encode())
+            tell(f"{dtype}, {text}")
             try:
                 op.call(*args, **kwargs)
             except Exception:
@@ -100,21 +116,9 @@ def called(op, record, told):
 
 def died_of(op, record):
     """Return how a child ended that made the calls, and the last of them; None if it came through."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            signal.alarm(SECONDS)
-            called(op, record, writing)
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(writing)
-    with os.fdopen(reading) as lines:
-        last = max(enumerate(lines), default=(0, "before any call"))[1]
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return f"{op.name}: exit status {status}, {last.strip()}" if status else None
+    status, told = children.in_child(lambda tell: called(op, record, tell), SECONDS)
+    last = told[-1] if told else "before any call"
+    return f"{op.name}: exit status {status}, {last}" if status else None
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -8,6 +8,7 @@ import reprlib
 from typing import Any
 
 from tensorplug.core.device.dtypes import DType
+from tensorplug.core.dispatch.failed_calls import out_of_memory
 from tensorplug.core.errors import DeviceNotAvailableError
 
 from .archive import FileFormatError, Reader, opened_for_reading
@@ -114,7 +115,9 @@ def load(
         except Refused as error:
             source = "f" if hasattr(f, "read") else repr(os.fspath(f))
             raise explained(error, memories.pickle(), source, values) from None
-        except (FileFormatError, DeviceNotAvailableError, pickle.UnpicklingError, MemoryError):
+        except MemoryError as error:
+            raise out_of_memory("load", error) from None
+        except (FileFormatError, DeviceNotAvailableError, pickle.UnpicklingError):
             raise
         except Exception as error:
             if error is memories.users_error or pickle_module is not None:

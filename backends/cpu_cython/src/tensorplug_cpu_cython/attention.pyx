@@ -6,6 +6,7 @@ cimport numpy as np
 
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport simd_level, threads_for
+from .onednn cimport raise_status
 from .types cimport TP_F32, descriptors
 
 np.import_array()
@@ -153,7 +154,7 @@ cdef int run(const tp_attention *a, np.ndarray like, bint backward) except -1:
         else:
             failed = kernels.forward(a, memory, threads)
     if failed:
-        raise RuntimeError("attention: oneDNN's sgemm failed")
+        raise_status(failed, "sgemm, for attention")
     return 0
 
 

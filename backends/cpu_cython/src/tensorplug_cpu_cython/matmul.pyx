@@ -11,7 +11,16 @@ from . import matmul_products, onednn, pointwise
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport threads_for
 from .types cimport TP_BF16, TP_F32, descriptors, type_of
-from .onednn cimport TP_DNN_BF16, TP_DNN_F32, TP_MATMUL, Operation, find, tp_dnn_array, tp_dnn_problem
+from .onednn cimport (
+    TP_DNN_BF16,
+    TP_DNN_F32,
+    TP_MATMUL,
+    Operation,
+    find,
+    raise_status,
+    tp_dnn_array,
+    tp_dnn_problem,
+)
 
 np.import_array()
 
@@ -89,7 +98,7 @@ cdef int run_product(tp_sgemm *g, np.ndarray a, np.ndarray b, np.ndarray c) exce
         with nogil:
             failed = tp_dnn_sgemm(g, x, y, z, threads)
     if failed:
-        raise RuntimeError("oneDNN's sgemm failed")
+        raise_status(failed, "sgemm")
     return 0
 
 
@@ -275,7 +284,7 @@ cdef np.ndarray batches(np.ndarray a, np.ndarray b):
     with nogil:
         failed = tp_dnn_sgemm_batch(&g, &s, x, y, z, threads)
     if failed:
-        raise RuntimeError("oneDNN's sgemm failed")
+        raise_status(failed, "sgemm")
     return c
 
 

@@ -43,3 +43,4 @@ cdef class Operation:
 
 
 cdef Operation find(tp_dnn_problem *problem)
+cdef int raise_status(int status, str what) except -1

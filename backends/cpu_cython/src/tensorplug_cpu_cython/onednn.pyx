@@ -68,8 +68,14 @@ cdef class Operation:
         else:
             tp_dnn_call_free(call)
         if failed:
-            raise RuntimeError(f"oneDNN failed in {tp_dnn_implementation(self.operation).decode()}")
+            raise_status(failed, tp_dnn_implementation(self.operation).decode())
         return 0
+
+
+cdef int raise_status(int status, str what) except -1:
+    if status == 1:
+        raise MemoryError(f"oneDNN has no memory for {what}")
+    raise RuntimeError(f"oneDNN failed in {what}, status {status}")
 
 
 cdef np.dtype BYTE = numpy.dtype("u1")

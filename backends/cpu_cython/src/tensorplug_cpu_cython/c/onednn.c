@@ -236,19 +236,21 @@ static dnnl_status_t reorder(const tp_dnn_operation *o, tp_dnn_call *c, int i) {
 
 static int run(const tp_dnn_operation *o, tp_dnn_call *c, void *const *data, char *workspace) {
     dnnl_exec_arg_t arguments[TP_DNN_ARRAYS + 1];
+    dnnl_status_t status;
     for (int i = 0; i < o->arrays; i++) {
-        if (dnnl_memory_set_data_handle(c->given[i], data[i])) return 1;
-        if (o->wanted[i] && dnnl_memory_set_data_handle(c->wanted[i], workspace + o->place[i])) return 1;
-        if (o->wanted[i] && i != o->result && reorder(o, c, i)) return 1;
+        if ((status = dnnl_memory_set_data_handle(c->given[i], data[i]))) return status;
+        if (o->wanted[i] && (status = dnnl_memory_set_data_handle(c->wanted[i], workspace + o->place[i])))
+            return status;
+        if (o->wanted[i] && i != o->result && (status = reorder(o, c, i))) return status;
         arguments[i].arg = o->argument[i];
         arguments[i].memory = o->wanted[i] ? c->wanted[i] : c->given[i];
     }
-    if (dnnl_memory_set_data_handle(c->scratch, workspace + o->scratch_index)) return 1;
+    if ((status = dnnl_memory_set_data_handle(c->scratch, workspace + o->scratch_index))) return status;
     arguments[o->arrays].arg = DNNL_ARG_SCRATCHPAD;
     arguments[o->arrays].memory = c->scratch;
-    if (dnnl_primitive_execute(o->primitive, c->stream, o->arrays + 1, arguments)) return 1;
-    if (o->wanted[o->result] && reorder(o, c, o->result)) return 1;
-    return dnnl_stream_wait(c->stream) != dnnl_success;
+    if ((status = dnnl_primitive_execute(o->primitive, c->stream, o->arrays + 1, arguments))) return status;
+    if (o->wanted[o->result] && (status = reorder(o, c, o->result))) return status;
+    return dnnl_stream_wait(c->stream);
 }
 
 int tp_dnn_run(const tp_dnn_operation *o, tp_dnn_call *c, void *const *data, void *workspace, int threads) {
@@ -262,7 +264,7 @@ int tp_dnn_run(const tp_dnn_operation *o, tp_dnn_call *c, void *const *data, voi
 
 static int multiply(const tp_sgemm *g, const float *a, const float *b, float *c) {
     return dnnl_sgemm(g->transposed_a ? 'T' : 'N', g->transposed_b ? 'T' : 'N', g->m, g->n, g->k, 1.0f, a, g->lda,
-                      b, g->ldb, g->bias ? 1.0f : 0.0f, c, g->n) != dnnl_success;
+                      b, g->ldb, g->bias ? 1.0f : 0.0f, c, g->n);
 }
 
 /* Begin with the bias in each row, so that the product is added to it. */
@@ -306,7 +308,6 @@ static void little(const tp_sgemm *g, const float *a, const float *b, float *res
 static int some(const tp_sgemm *g, const tp_sgemm_batch *s, const float *a, const float *b, float *c,
                 ptrdiff_t begin, ptrdiff_t end) {
     const int is_little = g->n <= NARROW && g->m * g->n * g->k <= LITTLE && !g->bias;
-    int failed = 0;
     for (ptrdiff_t i = begin; i < end; i++) {
         const float *from_a = a, *from_b = b;
         ptrdiff_t rest = i;
@@ -316,10 +317,14 @@ static int some(const tp_sgemm *g, const tp_sgemm_batch *s, const float *a, cons
             from_a += at * s->strides_a[d];
             from_b += at * s->strides_b[d];
         }
-        if (is_little) little(g, from_a, from_b, c + i * g->m * g->n);
-        else failed |= multiply(g, from_a, from_b, c + i * g->m * g->n);
+        if (is_little) {
+            little(g, from_a, from_b, c + i * g->m * g->n);
+        } else {
+            const int failed = multiply(g, from_a, from_b, c + i * g->m * g->n);
+            if (failed) return failed;
+        }
     }
-    return failed;
+    return 0;
 }
 
 int tp_dnn_sgemm_batch(const tp_sgemm *g, const tp_sgemm_batch *s, const float *a, const float *b, float *c,
@@ -334,7 +339,8 @@ int tp_dnn_sgemm_batch(const tp_sgemm *g, const tp_sgemm_batch *s, const float *
         failed = some(g, s, a, b, c, 0, count);
     } else {
         TP_PARALLEL(count, threads, begin, end, {
-            if (some(g, s, a, b, c, begin, end)) failed = 1;
+            const int of_these = some(g, s, a, b, c, begin, end);
+            if (of_these) failed = of_these;
         });
     }
     set_threads(before);
@@ -346,7 +352,7 @@ int tp_dnn_gemm(int transposed_a, int transposed_b, ptrdiff_t m, ptrdiff_t n, pt
                 ptrdiff_t ldc) {
     const int before = set_threads(1);
     const int failed = dnnl_sgemm(transposed_a ? 'T' : 'N', transposed_b ? 'T' : 'N', m, n, k, alpha, a, lda, b,
-                                  ldb, beta, c, ldc) != dnnl_success;
+                                  ldb, beta, c, ldc);
     set_threads(before);
     return failed;
 }

@@ -37,7 +37,8 @@ typedef struct tp_dnn_call tp_dnn_call;
 tp_dnn_call *tp_dnn_call_new(const tp_dnn_operation *operation);
 void tp_dnn_call_free(tp_dnn_call *call);
 
-/* Run it on `threads` threads; `data` in the problem's order. Returns 0 if all went well. */
+/* Run it on `threads` threads; `data` in the problem's order. What runs returns oneDNN's status: 0 if all went
+   well, 1 where there is no memory. */
 int tp_dnn_run(const tp_dnn_operation *operation, tp_dnn_call *call, void *const *data, void *workspace,
                int threads);
 
