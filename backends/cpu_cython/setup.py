@@ -55,6 +55,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "normalization_batch": ([], ["normalization_batch.c"]),
     "convolution_columns": ([], ["convolution_columns.c"]),
     "convolution_depthwise": ([], ["convolution_depthwise.c"]),
+    "convolution_few_channels": ([], ["convolution_few_channels.c"]),
     "convolution_winograd": ([], ["convolution_winograd.c", "convolution_winograd_weight.c"]),
     "pooling_max": ([], ["pooling_max.c"]),
     "softmax": ([], ["softmax.c"]),

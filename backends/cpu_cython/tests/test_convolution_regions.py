@@ -14,7 +14,7 @@ pytest.importorskip("tensorplug_cpu_cython.onednn_network", reason="oneDNN is no
 import tensorplug as tp
 import tensorplug.nn.functional as F
 from tensorplug import nn
-from tensorplug_cpu_cython import convolution_regions
+from tensorplug_cpu_cython import convolution_regions, cpu_features
 
 NETWORKS = 200 if os.environ.get("TENSORPLUG_FUZZ") else 12
 
@@ -241,7 +241,7 @@ def test_gradients_are_recorded():
 @pytest.mark.parametrize("kernel", [3, 7, 8, 11, 16])
 def test_wide_kernels_of_images(level, channels, kernel, monkeypatch):
     """Where oneDNN has no layout for the first convolution, that and the pooling after it are left out."""
-    monkeypatch.setattr(convolution_regions.cpu_features, "level", lambda: level)
+    monkeypatch.setattr(cpu_features, "level", lambda: level)
     network = nn.Sequential(
         nn.Conv2d(channels, 16, kernel, 4, 2), nn.ReLU(), nn.MaxPool2d(3, 2), nn.Conv2d(16, 16, 3),
         nn.ReLU(), nn.MaxPool2d(2, 1), nn.Conv2d(16, 8, 3, padding=1), nn.ReLU(),

@@ -1,14 +1,15 @@
 """Convolutions of float32 images: by which of the kernels at hand.
 
 Images in rows are turned neither there nor back where each channel is convolved by itself, or where the window
-is a single place, which makes it a matrix product. All others are oneDNN's.
+is a single place, which makes it a matrix product. Of few channels by wide windows there is a kernel of our own where
+oneDNN has no layout for them. All others are oneDNN's.
 """
 
 import numpy
 
 cimport numpy as np
 
-from . import convolution_depthwise, onednn, pointwise, matmul
+from . import convolution_depthwise, convolution_few_channels, onednn, pointwise, matmul
 
 from .layouts cimport ROWS, dense, laid_out
 
@@ -121,6 +122,8 @@ def convolution(input, weight, bias, tuple stride, tuple padding, tuple dilation
                 found = multiplied(matrix(w), x)
                 return found if bias is None else add(found, bias.reshape((-1,) + (1,) * (dims - 2)), found)
             input = x
+    else:
+        found = convolution_few_channels.convolution(input, weight, bias, stride, padding, dilation, groups)
     if found is not None:
         return found
     return onednn.convolution(input, weight, bias, stride, padding, dilation, groups)

@@ -23,14 +23,18 @@ from tensorplug.plugin import (
     step_groups,
 )
 
-from . import convolution, cpu_features, onednn_network as dnn, pooling_average, pooling_max
+from . import (
+    convolution,
+    convolution_few_channels,
+    onednn_network as dnn,
+    pooling_average,
+    pooling_max,
+)
 from .pointwise_regions import is_loop
 
 #: Products below which a call of a primitive is not worth it.
 _LEAST = 1e6
 _STEPS, _ARRAYS = 4096, 24
-#: Up to which size kernels of images of a few channels have a layout without AVX-512.
-_WIDE = 7
 
 # By the op: oneDNN's function, and its two numbers.
 _FUNCTIONS: dict[str, tuple[int, float, float]] = {
@@ -265,11 +269,6 @@ def _from_convolutions(program: FusionProgram, steps: Iterable[int]) -> list[int
     return kept
 
 
-def _has_layout(weight: Sequence[int]) -> bool:
-    """Return whether oneDNN has a layout for it: without AVX-512 not for few channels and wide kernels."""
-    return cpu_features.level() == "v4" or weight[1] >= 8 or max(weight[2:]) <= _WIDE
-
-
 def _is_served(program: FusionProgram, number: int) -> bool:
     """Return whether a step is a primitive of oneDNN, on float32 images."""
     step = program.steps[number]
@@ -284,7 +283,7 @@ def _is_served(program: FusionProgram, number: int) -> bool:
         return False
     if _is_convolution(step):
         _, weight, bias = step.arguments[:3]
-        if not _has_layout(facts[weight.place].shape):
+        if convolution_few_channels.is_without_layout(facts[weight.place].shape):
             return False
         return facts[weight.place].constant and (bias is None or facts[bias.place].constant)
     if step.kernel in _MAXIMA:

@@ -4,8 +4,10 @@ typedef int32_t mask __attribute__((vector_size(VECTOR)));
 
 /* --- shapes ------------------------------------------------------------------------------------------------ */
 
+/* Large weights come from memory in each turn, which costs more than tiles that leave the second cache. */
 static ptrdiff_t tiles_at_once(const tp_wino *w) {
-    const ptrdiff_t all = w->images * tiles_down(w) * tiles_across(w), turn = TILES * (ptrdiff_t)w->threads;
+    const ptrdiff_t most = w->channels * w->filters >= LARGE ? MORE_TILES : TILES;
+    const ptrdiff_t all = w->images * tiles_down(w) * tiles_across(w), turn = most * w->threads;
     const ptrdiff_t runs = (all + turn - 1) / turn * w->threads; /* as many for each thread */
     return (all + runs - 1) / runs;
 }
@@ -146,6 +148,14 @@ INLINE void give(const tp_wino *w, const float *from, ptrdiff_t size, ptrdiff_t 
 
 /* --- products ---------------------------------------------------------------------------------------------- */
 
+/* Fetch the part of the next panel of weights, of as many as there are groups of tiles, that is this group's. Behind the
+   last panel of a matrix lies the first one of the next: it comes from memory while this one is multiplied. */
+INLINE void fetch_ahead(const tp_wino *w, const float *next, ptrdiff_t wide, ptrdiff_t group, ptrdiff_t groups) {
+    enum { LINE = 64 / sizeof(float) };
+    const ptrdiff_t end = w->channels * wide * (group + 1) / groups;
+    for (ptrdiff_t i = w->channels * wide * group / groups; i < end; i += LINE) __builtin_prefetch(next + i, 0, 2);
+}
+
 /* Tiles are shared out evenly: of 49 four times six and five times five are multiplied at once. */
 static void multiply_all(const tp_wino *w, const float *v, const float *u, float *m, ptrdiff_t tiles) {
     const int columns = panel(w);
@@ -155,6 +165,7 @@ static void multiply_all(const tp_wino *w, const float *v, const float *u, float
             const ptrdiff_t begin = tiles * g / groups, end = tiles * (g + 1) / groups;
             const float *left = v + begin * (w->channels + GAP), *right = u + k * w->channels;
             float *to = m + begin * (w->filters + GAP) + k;
+            fetch_ahead(w, right + wide * w->channels, wide, g, groups);
             switch ((end - begin) * 8 + columns) {
                 PRODUCTS(w->channels, left, w->channels + GAP, 1, right, wide, to, w->filters + GAP, 0)
             }

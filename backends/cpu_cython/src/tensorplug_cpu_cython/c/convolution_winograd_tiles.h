@@ -19,6 +19,7 @@ enum {
     ROWS = 6, COLUMNS = VECTOR == 64 ? 4 : 2, /* of the product that is in registers, columns in vectors */
     DEPTH = 128,                              /* products that are added up in one go: a longer chain rounds more */
     TILES = 48,                               /* at once: what they take stays in the second cache */
+    MORE_TILES = 64, LARGE = 1 << 16,         /* at once with weights from how many on */
     GAP = 16                                  /* between rows, lest they fall on the same lines of the cache */
 };
 
