@@ -102,6 +102,8 @@ def convolution(input, weight, bias, tuple stride, tuple padding, tuple dilation
         return None
     if bias is not None:
         b = np.PyArray_GETCONTIGUOUS(bias)
+        if type_of(b) != TP_F32 or np.PyArray_SIZE(b) != p.filters:
+            return None
         start = <const float *> np.PyArray_DATA(b)
     y = laid_out(<np.dtype> descriptors[TP_F32], np.PyArray_NDIM(x), shape, layout)
     size = kernels.space(&p)

@@ -8,7 +8,7 @@ from libc.string cimport memset
 
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport simd_level, threads_for
-from .onednn cimport TP_CONVOLUTION, tp_dnn_array, tp_dnn_problem
+from .onednn cimport TP_CONVOLUTION, raise_status, tp_dnn_array, tp_dnn_problem
 from .types cimport TP_F32, descriptors, type_of
 
 np.import_array()
@@ -18,6 +18,7 @@ cdef extern from "c/onednn_network.h":
         TP_NET_RELU, TP_NET_CLIP, TP_NET_HARDSWISH, TP_NET_SWISH, TP_NET_HARDSIGMOID, TP_NET_TANH, TP_NET_LOGISTIC
         TP_NET_ADD, TP_NET_DEPTHWISE
         TP_NET_MAX, TP_NET_MEAN, TP_NET_MEAN_WITHOUT_PADDING
+        TP_NET_NOT_FINITE
     ctypedef struct tp_net:
         pass
     ctypedef struct tp_net_post:
@@ -274,8 +275,8 @@ cdef class Network:
                 failed = tp_net_run(self.net, given, made, np.PyArray_DATA(workspace))
         finally:
             self.busy = False
-        if failed == 2:
+        if failed == TP_NET_NOT_FINITE:
             return None
         if failed:
-            raise RuntimeError("oneDNN failed")
+            raise_status(failed, "a network")
         return results

@@ -117,11 +117,11 @@ done:
 int tp_net_winograd_run(const tp_net *net, const tp_net_step *s, float *scratch) {
     const struct tp_net_winograd *w = s->winograd;
     void *source, *target, *other[TP_WINO_POSTS] = {NULL};
-    if (dnnl_memory_get_data_handle(net->values[s->value[0]].memory, &source) ||
-        dnnl_memory_get_data_handle(net->values[s->value[s->arguments - 1]].memory, &target))
-        return 1;
-    for (int i = 0; i < w->problem.posts; i++)
-        if (w->others[i] >= 0 && dnnl_memory_get_data_handle(net->values[w->others[i]].memory, &other[i])) return 1;
+    dnnl_status_t status = dnnl_memory_get_data_handle(net->values[s->value[0]].memory, &source);
+    if (!status) status = dnnl_memory_get_data_handle(net->values[s->value[s->arguments - 1]].memory, &target);
+    for (int i = 0; i < w->problem.posts && !status; i++)
+        if (w->others[i] >= 0) status = dnnl_memory_get_data_handle(net->values[w->others[i]].memory, &other[i]);
+    if (status) return status;
     TP_CHOOSE(tp_wino_table, net->level)
         ->run(&w->problem, source, w->weight, w->bias, (const float *const *)other, target, scratch);
     return 0;

@@ -345,6 +345,7 @@ static int all_finite(const float *x, size_t n) {
 }
 
 static int run(tp_net *net, void *const *inputs, void *const *outputs, char *arena) {
+    dnnl_status_t status;
     for (int i = 0; i < net->value_count; i++) {
         const tp_net_value *v = &net->values[i];
         const tp_net_value *owner = &net->values[v->owner];
@@ -352,12 +353,13 @@ static int run(tp_net *net, void *const *inputs, void *const *outputs, char *are
         if (v->constant) data = v->constant;
         if (v->input >= 0) data = inputs[v->input];
         if (owner->output >= 0) data = outputs[owner->output];
-        if (dnnl_memory_set_data_handle(v->memory, data)) return 1;
+        if ((status = dnnl_memory_set_data_handle(v->memory, data))) return status;
     }
     for (int i = 0; i < net->step_count; i++) {
         const tp_net_step *s = &net->steps[i];
         if (s->winograd) {
-            if (dnnl_stream_wait(net->stream) || tp_net_winograd_run(net, s, (float *)(arena + net->arena))) return 1;
+            if ((status = dnnl_stream_wait(net->stream))) return status;
+            if ((status = tp_net_winograd_run(net, s, (float *)(arena + net->arena)))) return status;
             continue;
         }
         dnnl_exec_arg_t arguments[TP_NET_ARGUMENTS + 1];
@@ -365,19 +367,19 @@ static int run(tp_net *net, void *const *inputs, void *const *outputs, char *are
             arguments[k].arg = s->argument[k];
             arguments[k].memory = net->values[s->value[k]].memory;
         }
-        if (dnnl_memory_set_data_handle(s->scratch, arena + net->arena)) return 1;
+        if ((status = dnnl_memory_set_data_handle(s->scratch, arena + net->arena))) return status;
         arguments[s->arguments].arg = DNNL_ARG_SCRATCHPAD;
         arguments[s->arguments].memory = s->scratch;
-        if (dnnl_primitive_execute(s->primitive, net->stream, s->arguments + 1, arguments)) return 1;
+        if ((status = dnnl_primitive_execute(s->primitive, net->stream, s->arguments + 1, arguments))) return status;
     }
-    return dnnl_stream_wait(net->stream) != dnnl_success;
+    return dnnl_stream_wait(net->stream);
 }
 
 int tp_net_run(tp_net *net, void *const *inputs, void *const *outputs, void *workspace) {
     char *arena = (char *)ALIGNED((size_t)workspace);
     for (int i = 0; net->guarded && i < net->value_count; i++) {
         const tp_net_value *v = &net->values[i];
-        if (v->input >= 0 && !all_finite(inputs[v->input], v->bytes / sizeof(float))) return 2;
+        if (v->input >= 0 && !all_finite(inputs[v->input], v->bytes / sizeof(float))) return TP_NET_NOT_FINITE;
     }
 #ifdef _OPENMP
     const int before = omp_get_max_threads();

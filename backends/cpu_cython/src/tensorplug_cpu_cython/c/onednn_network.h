@@ -42,8 +42,9 @@ int tp_net_output(tp_net *net, int source, const tp_dnn_array *array);
 /* Plan the memory; return how many bytes a run needs. */
 size_t tp_net_finish(tp_net *net);
 
-/* Return 0 if all went well, 2 if there are functions or pooling, the inputs are not all finite, and nothing was
-   done. */
+/* Return oneDNN's status, 0 if all went well; or that there are functions or pooling, the inputs are not all finite,
+   and nothing was done. */
+enum { TP_NET_NOT_FINITE = -1 };
 int tp_net_run(tp_net *net, void *const *inputs, void *const *outputs, void *workspace);
 
 /* The name of the kernel of a step, NULL behind the last. */
