@@ -207,6 +207,11 @@ class Recorder(Memory, Layer):
         self.on_opaque("a checkpoint of ops that are taken apart")
         return None
 
+    def is_new(self, tensor: Any) -> bool:
+        """Return whether a tensor is one that an op of the program made, another one in each run."""
+        value = self.values.get(id(tensor))
+        return value is not None and value.node is not None and id(tensor) not in self.inputs
+
     def is_busy(self) -> bool:
         """Return whether an op runs, or the recorder itself, rather than the program."""
         return self.inside or self.noting
@@ -312,7 +317,9 @@ class Recorder(Memory, Layer):
 
     def _shaped(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Return whether shapes of results follow from those of arguments."""
-        if not self.reads and (op.kind == "primitive" or op.view or op.inplace_of is not None):
+        if op.inplace_of is not None or op.inplace is not None:
+            return True  # as large as what it would write, whatever it reads (masks)
+        if not self.reads and (op.kind == "primitive" or op.view):
             return True  # a primitive's rule says so where they do not
         function = op if op.inplace_of is None else op.inplace_of
         options = {name: value for name, value in kwargs.items() if name != "out"}
@@ -410,6 +417,11 @@ class Recorder(Memory, Layer):
             self.on_opaque("reading grad")
         else:
             self.settings.append(partial(gradient_of, tensor))
+
+    def on_requires_grad(self, tensor: Any) -> None:
+        """Refuse it of all tensors but new ones where nothing is recorded, of which nobody can tell."""
+        if self.recorded or layers.recording.enabled or not self.is_new(tensor):
+            self.on_opaque("requires_grad_()")
 
     def on_point(self, tensor: Any, source: Any) -> None:
         """Have a tensor stand for another one, detached: it requires grad for a transform alone."""

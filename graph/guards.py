@@ -229,6 +229,7 @@ class Watch(State):
                 if is_runtime or _imports(frame) or self._is_others_finalizer(frame):
                     other = frame
                     return
+                self.caches.note(frame, recorder)
                 self._function(frame)
             elif event == "return":
                 name = frame.f_globals.get("__name__"), frame.f_code.co_name
@@ -292,6 +293,10 @@ class Watch(State):
         self.given.clear()
         if not alike(of_context(), of_context(self._context)):
             self.effects.append("changes a context variable")
+        if self.caches.find_by(self.tensors):
+            self.effects.append("asks a cache by a tensor that it is given or makes")
+        left_out = self.caches.left_out()
+        self._records = [record for record in self._records if id(record[0]) not in left_out]
         changed = self.changed()
         if changed:
             self.effects.append(f"changes {changed}")

@@ -33,6 +33,7 @@ from tensorplug.core.device.dtypes import DType
 from tensorplug.core.tensor.base import TRACKED, TensorBase
 from tensorplug.nn import Module
 
+from .caches import Caches
 from .classes import (
     has_slots,
     is_foreign,
@@ -118,6 +119,7 @@ class State(Records):
         # Modules that were met otherwise than by a name of a module.
         self._met: list[ModuleType] = []
         self._known: dict[int, Any] = {}
+        self.caches = Caches()
         self._limit = LIMIT
         self.tensors: dict[int, Any] = {}
         self.owners: dict[int, Any] = {}
@@ -243,6 +245,7 @@ class State(Records):
         elif isinstance(value, functools._lru_cache_wrapper):
             if not is_standard(module_of(value)):
                 held = self._keep(value, label, of_cache)
+                self.caches.add(value)
                 found += [(item, label) for item in held if isinstance(item, TensorBase)]
             found.append((value.__wrapped__, label))
         elif isinstance(value, type):
