@@ -47,7 +47,7 @@ from .nodes import Value, values_in
 from .ops import Unexpected
 from .parts import Parts, children, outermost
 from .recorded_level import RecordedLevel, draws_by_seed
-from .results import Results, Unreturnable
+from .results import Part, Results, Unreturnable
 from .stance import STANCE
 from .symbolic import Dynamic
 
@@ -393,7 +393,7 @@ class Compiled:
         if self._of_variables and _holds_container(result):
             return Break("a variable of a divided function is a container", "")
         for leaf in leaves:
-            if type(leaf) is Place:
+            if type(leaf) in (Place, Part):
                 continue
             if id(leaf) in watch.caches.keys:
                 return Break("the program returns a tensor by which a cache keeps what it made", "")
@@ -453,7 +453,9 @@ class Compiled:
         watch.narrow(read | watch.called)
         fixed = {n: tensor for n, tensor in enumerate(tensors) if id(tensor) in known}
         changed = None if given is None else [*changes]
-        return Entry(graph, watch, tree, same, shared, memory, fixed, self._mode, changed)
+        return Entry(
+            graph, watch, tree, found.parts, same, shared, memory, fixed, self._mode, changed
+        )
 
     def explain(self) -> Explanation:
         """Return what was captured so far, and what was not, and why."""
