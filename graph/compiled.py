@@ -48,6 +48,7 @@ from .ops import Unexpected
 from .parts import Parts, children, outermost
 from .recorded_level import RecordedLevel, draws_by_seed
 from .results import Part, Results, Unreturnable
+from .slots import MOST, Attribute
 from .stance import STANCE
 from .symbolic import Dynamic
 
@@ -100,6 +101,8 @@ class Compiled:
         self._asking = 0
         self._last: dict[type, int] = {}
         self._names: set[str] | None = set()
+        # Attributes of state that the program sets to other tensors in each call.
+        self._attributes: list[Attribute] = []
         # The modules that the program reaches, and those compiled each by itself.
         self._reached: list[Module] = []
         self._parts: Parts | None = None
@@ -251,6 +254,8 @@ class Compiled:
         for number, tensor in enumerate(tensors):
             recorder.add(f"input{number or ''}", tensor, "input")
         watch = Watch()
+        for attribute in self._attributes if given is not None else ():
+            watch.open(attribute)
         plain, _ = written(function)
         recorder.root = watch.root = None if plain is None else plain.__code__
         recorder.owners = watch.owners
@@ -310,6 +315,8 @@ class Compiled:
             return result
         if isinstance(entry, Break) and entry.reason.startswith(_CHANGES):
             self._unsettled[key] = self._unsettled.get(key, 0) + 1
+            if self._unsettled[key] > 1 and self._counts_by_contents(watch.attributes):
+                return result
             if self._unsettled[key] < _SETTLING and self._of_variables is None:
                 if not self._fullgraph:  # which is refused only once the state does not settle
                     self._note(Break(entry.reason, ""))
@@ -337,7 +344,7 @@ class Compiled:
     def _given(self, args: Any, kwargs: dict[str, Any]) -> Given | None:
         """Return what is given by contents; None where these cannot be told."""
         try:
-            return Given(args, kwargs, self._names if self._by_contents else None)
+            return Given(args, kwargs, self._names if self._by_contents else None, self._attributes)
         except Unknown:
             return None
 
@@ -350,6 +357,17 @@ class Compiled:
         self._asking += asks
         self._by_contents = self._asking >= _BY_IDENTITY
         return self._by_contents
+
+    def _counts_by_contents(self, attributes: list[Attribute]) -> bool:
+        """Have attributes count by contents that each call sets; return whether there is one more."""
+        new = [each for each in attributes if not any(map(each.is_same, self._attributes))]
+        if not new or self._by_contents is None or len(self._attributes) + len(new) > MOST:
+            return False
+        self._attributes += new
+        self._by_contents = True
+        self._entries.clear()
+        self._changing, self._line = None, 0
+        return True
 
     def _are_known(self, given: Given, watch: Watch) -> bool:
         """Return whether contents say all of what is given; learn which attributes count."""

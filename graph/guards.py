@@ -36,6 +36,7 @@ from .effects import (
 )
 from .lookups import handed_on, matches_classes, names_in, reads_all
 from .memory import line_in
+from .slots import Attribute, attributes_set
 from .state import State
 
 __all__ = ["Watch", "has_state"]
@@ -68,6 +69,8 @@ class Watch(State):
         self._lazy: list[tuple[ModuleType, CodeType]] = []
         #: The ids of modules of which methods were called.
         self.called: set[int] = set()
+        #: Attributes of state that the program set to other tensors, if that is all that it did.
+        self.attributes: list[Attribute] = []
 
     # --- during the first run ---
 
@@ -299,7 +302,13 @@ class Watch(State):
         self._records = [record for record in self._records if id(record[0]) not in left_out]
         changed = self.changed()
         if changed:
+            self.attributes = self._attributes_set() if not self.effects else []
             self.effects.append(f"changes {changed}")
+
+    def _attributes_set(self) -> list[Attribute]:
+        """Return the attributes that the program set to other tensors, if it changed nothing else."""
+        found = attributes_set(self._containers, self._tables)
+        return [] if self.changed() else found
 
 
 _BUILTINS = vars(builtins)
