@@ -310,10 +310,9 @@ class Recorder(Noting, Layer):
             return True  # as large as what it would write, whatever it reads (masks)
         if not self.reads and (op.kind == "primitive" or op.view):
             return True  # a primitive's rule says so where they do not
-        function = op if op.inplace_of is None else op.inplace_of
         options = {name: value for name, value in kwargs.items() if name != "out"}
         try:
-            kind = kind_of_call(function, (args, options))
+            kind = kind_of_call(op, (args, options))
             known = self.known_shapes.get(kind)
         except TypeError:  # an argument that cannot be hashed
             kind = known = None
@@ -321,8 +320,8 @@ class Recorder(Noting, Layer):
             return known
         try:
             with layers.isolated(), layers.gradient_off(), fork_rng():
-                arguments = function.bind(args, options)
-                call(function, map_leaves(arguments, lambda t: empty_meta(t._shape, t._key.dtype)))
+                arguments = op.bind(args, options)
+                call(op, map_leaves(arguments, lambda t: empty_meta(t._shape, t._key.dtype)))
             known = True
         except Exception:  # on meta tensors nothing can be read
             known = False

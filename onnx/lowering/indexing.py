@@ -195,13 +195,12 @@ def _index_put(
 def _masked_scatter(
     w: Writer, node: Node, input: Value, mask: Value, source: Value, **rest: Any
 ) -> str:
-    if not node.output.shape:
-        raise Inexpressible("writing a single number by a mask")
     kind = node.output.dtype
-    shape = w.ints(w.shape(node.output))
+    shape = w.ints(w.shape(node.output) or [1])
     everywhere = w.add("Expand", w.value(mask), shape)
     places = w.add("Transpose", w.add("NonZero", everywhere), perm=[1, 0])
     count = w.add("Slice", w.add("Shape", places), w.ints([0]), w.ints([1]))
     flat = w.reshape(w.value(source, kind), [-1])
     updates = w.add("Slice", flat, w.ints([0]), count)
-    return w.add("ScatterND", w.add("Expand", w.value(input, kind), shape), places, updates)
+    made = w.add("ScatterND", w.add("Expand", w.value(input, kind), shape), places, updates)
+    return made if node.output.shape else w.reshape(made, [])

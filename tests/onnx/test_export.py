@@ -139,6 +139,20 @@ def resized(tensor, dims, sizes):
     return tensor
 
 
+@pytest.mark.parametrize("constants", [0, 1, 2, 3])
+def test_inputs_keep_their_names_where_an_op_is_taken_apart(constants):
+    given = [tp.randn(3) for _ in range(constants)]
+
+    def program(x, y):
+        picked = tp.index_select(x.sum(), 0, tp.tensor([0]))  # refused whole, of a single number
+        return sum((each * y for each in given), picked)
+
+    args = tp.randn(3), tp.randn(3)
+    proto = tp.onnx.export(program, args, input_names=["x", "y"])
+    assert [entry.name for entry in proto.graph.input] == ["x", "y"]
+    op_samples.compare(op_samples.run(proto, args), [program(*args)])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("varying", [False, True], ids=["fixed", "varying"])
 @pytest.mark.parametrize("name", MODELS)
