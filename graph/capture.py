@@ -1,7 +1,7 @@
 """Capture: a program runs once, on real or meta tensors, and the ops that it calls become a graph.
 
 :class:`Recorder` is a layer: it sees each call of an op, passes it on and notes it. What a tensor stands for,
-and what is written, :mod:`.memory` knows.
+and what is written, :mod:`.memory` knows; what is read, :mod:`.reading`; nodes are made by :mod:`.noting`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import CodeType
 from typing import Any
 
 from tensorplug.autograd.transforms.pytree import tree_leaves
@@ -23,16 +22,13 @@ from tensorplug.core.dispatch.keys import default_device
 from tensorplug.core.dispatch.layers import Layer
 from tensorplug.core.dispatch.op import Delegated, Op
 from tensorplug.core.tensor.base import TensorBase, version_of
-from tensorplug.core.tensor.layout import is_dense
-from tensorplug.core.tensor.shapes import contiguous_strides
 
 from .graph import Graph
-from .memory import Memory, Uncapturable, gradient_of, line_in, share, source_line
+from .memory import Uncapturable, gradient_of, line_in, source_line
 from .nodes import (
     Node,
     Value,
     call,
-    infer,
     kind_of_call,
     known_op,
     map_leaves,
@@ -40,6 +36,7 @@ from .nodes import (
     run_node,
     tensors_in,
 )
+from .noting import Noting
 
 __all__ = ["CHANGED", "Recorder", "Uncapturable", "called", "capture", "settled"]
 
@@ -129,7 +126,7 @@ def settled(
                 raise
 
 
-class Recorder(Memory, Layer):
+class Recorder(Noting, Layer):
     """The layer that makes a graph of the calls it sees.
 
     Attributes
@@ -149,18 +146,10 @@ class Recorder(Memory, Layer):
         follow: bool = False,
         asserted: bool = False,
     ) -> None:
-        super().__init__()
-        # Whether the program may read data: the graph then holds for runs that read the same. What is
-        # asserted ends no capture either, but the program has to be captured whole.
-        self.follow = follow
-        self.asserted = asserted
-        # The state on which numbers depend that the program read.
-        self.read_state: set[Value] = set()
-        # Why the capture ended before the program did.
+        super().__init__(follow, asserted)
+        # Why the capture ended before the program did, and at which line.
         self.ended: Uncapturable | None = None
-        # The program itself, its line by then, and the line at which it first read data.
-        self.root: CodeType | None = None
-        self.line = self.read_line = 0
+        self.line = 0
         self.level = level
         self.shapes_from_data = shapes_from_data
         # What tells the settings that were read.
@@ -206,6 +195,11 @@ class Recorder(Memory, Layer):
             return layers.PASSING
         self.on_opaque("a checkpoint of ops that are taken apart")
         return None
+
+    def is_new(self, tensor: Any) -> bool:
+        """Return whether a tensor is one that an op of the program made, another one in each run."""
+        value = self.values.get(id(tensor))
+        return value is not None and value.node is not None and id(tensor) not in self.inputs
 
     def is_busy(self) -> bool:
         """Return whether an op runs, or the recorder itself, rather than the program."""
@@ -312,12 +306,13 @@ class Recorder(Memory, Layer):
 
     def _shaped(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Return whether shapes of results follow from those of arguments."""
-        if not self.reads and (op.kind == "primitive" or op.view or op.inplace_of is not None):
+        if op.inplace_of is not None or op.inplace is not None:
+            return True  # as large as what it would write, whatever it reads (masks)
+        if not self.reads and (op.kind == "primitive" or op.view):
             return True  # a primitive's rule says so where they do not
-        function = op if op.inplace_of is None else op.inplace_of
         options = {name: value for name, value in kwargs.items() if name != "out"}
         try:
-            kind = kind_of_call(function, (args, options))
+            kind = kind_of_call(op, (args, options))
             known = self.known_shapes.get(kind)
         except TypeError:  # an argument that cannot be hashed
             kind = known = None
@@ -325,8 +320,8 @@ class Recorder(Memory, Layer):
             return known
         try:
             with layers.isolated(), layers.gradient_off(), fork_rng():
-                arguments = function.bind(args, options)
-                call(function, map_leaves(arguments, lambda t: empty_meta(t._shape, t._key.dtype)))
+                arguments = op.bind(args, options)
+                call(op, map_leaves(arguments, lambda t: empty_meta(t._shape, t._key.dtype)))
             known = True
         except Exception:  # on meta tensors nothing can be read
             known = False
@@ -358,33 +353,11 @@ class Recorder(Memory, Layer):
         """Note that data is read: within an op by itself, elsewhere by the program."""
         if self.inside:
             self.reads.append(how)
-        elif self.ended is not None:
-            return
-        elif self.follow and tensor is not None and tensor.numel() <= _READABLE and how in _READS:
-            self.read_line = self.read_line or line_in(self.root)
-            with layers.isolated():
-                self._node(known_op("graph.expect"), (self.value_of(tensor), tensor.tolist()))
-        elif not self.follow and how in _READS and tensor is not None and self._may_read(tensor):
-            with layers.isolated():
-                value = self.value_of(tensor)
-                state = origins(value)
-                if state is None or state:
-                    self._node(known_op("graph.expect"), (value, tensor.tolist()))
-                    self.read_state |= state or set()
-        else:
-            self._end(Uncapturable(f"the program reads data: {how}", source_line()))
-
-    def _may_read(self, tensor: Any) -> bool:
-        """Return whether the program may read a tensor: its numbers are asserted, or fixed as it stands."""
-        if tensor.numel() > _READABLE:
-            return False
-        with layers.isolated():
-            return self.asserted or origins(self.value_of(tensor)) is not None
-
-    def _number(self, tensor: Any) -> Any:
-        """Return the number in a tensor, which an op would read, as `view` does of sizes in tensors."""
-        whole = not (tensor.is_floating_point() or tensor.is_complex())
-        return int(tensor) if not tensor.ndim and whole and self._may_read(tensor) else tensor
+        elif self.ended is None:
+            try:
+                self.note_read(tensor, how)
+            except Uncapturable as error:
+                self._end(error)
 
     def on_changed(self) -> None:
         """Note that what an op consists of is not what it is without the layers around it."""
@@ -411,6 +384,11 @@ class Recorder(Memory, Layer):
         else:
             self.settings.append(partial(gradient_of, tensor))
 
+    def on_requires_grad(self, tensor: Any) -> None:
+        """Refuse it of all tensors but new ones where nothing is recorded, of which nobody can tell."""
+        if self.recorded or layers.recording.enabled or not self.is_new(tensor):
+            self.on_opaque("requires_grad_()")
+
     def on_point(self, tensor: Any, source: Any) -> None:
         """Have a tensor stand for another one, detached: it requires grad for a transform alone."""
         if self.is_busy() or self.ended is not None:
@@ -435,73 +413,6 @@ class Recorder(Memory, Layer):
         # The rest is the program's own: nothing of it is seen.
         rest = (layers.PASSING,) if thread.recomputed else ()
         thread.stack = (*rest, *[layer for layer in thread.stack if layer is not self])
-
-    def _note(self, op: Op, bound: tuple[Any, ...], result: Any, changed: list[Any]) -> None:
-        given = tensors_in(bound)
-        if isinstance(result, TensorBase) and any([result is tensor for tensor in given]):
-            if not changed:
-                return  # there was nothing to do
-            self._refuse(f"{op.name}() returns an argument that it wrote")
-        marks = {id(tensor) for tensor in changed}
-        updates = tuple(
-            [p for p, arg in enumerate(bound) if any([id(t) in marks for t in tensors_in(arg)])]
-        )
-        arguments = map_leaves(bound, self.value_of)
-        node = self._node(op, arguments, updates)
-        node.result = map_leaves(result, lambda tensor: self.graph.add_output(node, tensor))
-        made = list(zip(tensors_in(result), node.outputs, strict=True))
-        updated = [
-            (tensor, self.graph.add_output(node, tensor, "updated"))
-            for position in updates
-            for tensor in tensors_in(bound[position])
-        ]
-        for number, (tensor, value) in enumerate(made):
-            if id(tensor) in self.values:
-                continue  # an argument among the results
-            self._keep(tensor, value)
-            sources = [source for source in given if share(tensor, source)]
-            if sources:
-                several = None if isinstance(result, TensorBase) else number
-                first = isinstance(bound[0], TensorBase) and any([bound[0] is t for t in sources])
-                how = (op.name, arguments[1:], several) if first and not updates else None
-                self._show(tensor, sources[0], how)
-        for tensor, value in updated:
-            self._write(tensor, value)
-
-    def _note_out(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        out = kwargs.pop("out")
-        targets = list(out) if isinstance(out, (tuple, list)) else [out]
-        if "dtype" in op.names and "device" in op.names:
-            given = {"dtype": targets[0].dtype, "device": targets[0].device}
-            for name in op.names[: len(args)]:
-                given.pop(name, None)
-            kwargs = given | {name: value for name, value in kwargs.items() if value is not None}
-        self._compute(op, args, kwargs, targets)
-
-    def _compute(
-        self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], targets: list[Any]
-    ) -> None:
-        """Note a call whose results go into tensors that are there, converted to their dtypes."""
-        node = self._node(op, map_leaves(op.bind(args, kwargs), self.value_of))
-        try:
-            results = tensors_in(infer(op, node.args))
-        except Exception:  # only data tells: it is converted in any case
-            results = []
-        like = results or targets
-        node.result = [self.graph.add_output(node, tensor) for tensor in like]
-        node.result = node.result[0] if len(like) == 1 else tuple(node.result)
-        for target, value in zip(targets, list(node.outputs), strict=True):
-            if not results or value.dtype is not target._key.dtype:
-                node = self._node(known_op("cast"), (value, target._key.dtype))
-                node.result = self.graph.add_output(node, target)
-                value = node.output
-            value.device = target._key.device
-            strides = target._key.runtime.strides(target._array)
-            dense = id(target) not in self.views and is_dense(target._shape, strides)
-            if op.random and dense and strides != contiguous_strides(target._shape):
-                node = self._node(known_op("clone_strided"), (value, strides))
-                value = node.result = self.graph.add_output(node, target)
-            self._write(target, value)
 
     # --- values ---
 
@@ -529,33 +440,6 @@ class Recorder(Memory, Layer):
             if target in self.read_state:
                 self._refuse(f"the program reads data: {target}, which it writes")
         return self.graph
-
-
-def origins(value: Value) -> set[Value] | None:
-    """Return the buffers and constants that a value depends on; None if it depends on anything else.
-
-    That are arguments, parameters, which are trained, and random numbers.
-    """
-    found: set[Value] = set()
-    known = {value}
-    todo = [value]
-    while todo:
-        value = todo.pop()
-        if value.node is None:
-            if value.kind not in ("buffer", "constant"):
-                return None
-            found.add(value)
-            continue
-        if value.node.op.random:
-            return None
-        todo += [given for given in value.node.values() if given not in known]
-        known.update(value.node.values())
-    return found
-
-
-#: How programs read data that can be compared, and up to how many numbers.
-_READS = ("item()", "tolist()")
-_READABLE = 64
 
 
 # --- names ------------------------------------------------------------------------------------------

@@ -47,7 +47,8 @@ from .nodes import Value, values_in
 from .ops import Unexpected
 from .parts import Parts, children, outermost
 from .recorded_level import RecordedLevel, draws_by_seed
-from .results import Results, Unreturnable
+from .results import Part, Results, Unreturnable
+from .slots import MOST, Attribute
 from .stance import STANCE
 from .symbolic import Dynamic
 
@@ -100,6 +101,8 @@ class Compiled:
         self._asking = 0
         self._last: dict[type, int] = {}
         self._names: set[str] | None = set()
+        # Attributes of state that the program sets to other tensors in each call.
+        self._attributes: list[Attribute] = []
         # The modules that the program reaches, and those compiled each by itself.
         self._reached: list[Module] = []
         self._parts: Parts | None = None
@@ -251,6 +254,8 @@ class Compiled:
         for number, tensor in enumerate(tensors):
             recorder.add(f"input{number or ''}", tensor, "input")
         watch = Watch()
+        for attribute in self._attributes if given is not None else ():
+            watch.open(attribute)
         plain, _ = written(function)
         recorder.root = watch.root = None if plain is None else plain.__code__
         recorder.owners = watch.owners
@@ -310,6 +315,8 @@ class Compiled:
             return result
         if isinstance(entry, Break) and entry.reason.startswith(_CHANGES):
             self._unsettled[key] = self._unsettled.get(key, 0) + 1
+            if self._unsettled[key] > 1 and self._counts_by_contents(watch.attributes):
+                return result
             if self._unsettled[key] < _SETTLING and self._of_variables is None:
                 if not self._fullgraph:  # which is refused only once the state does not settle
                     self._note(Break(entry.reason, ""))
@@ -337,7 +344,7 @@ class Compiled:
     def _given(self, args: Any, kwargs: dict[str, Any]) -> Given | None:
         """Return what is given by contents; None where these cannot be told."""
         try:
-            return Given(args, kwargs, self._names if self._by_contents else None)
+            return Given(args, kwargs, self._names if self._by_contents else None, self._attributes)
         except Unknown:
             return None
 
@@ -350,6 +357,17 @@ class Compiled:
         self._asking += asks
         self._by_contents = self._asking >= _BY_IDENTITY
         return self._by_contents
+
+    def _counts_by_contents(self, attributes: list[Attribute]) -> bool:
+        """Have attributes count by contents that each call sets; return whether there is one more."""
+        new = [each for each in attributes if not any(map(each.is_same, self._attributes))]
+        if not new or self._by_contents is None or len(self._attributes) + len(new) > MOST:
+            return False
+        self._attributes += new
+        self._by_contents = True
+        self._entries.clear()
+        self._changing, self._line = None, 0
+        return True
 
     def _are_known(self, given: Given, watch: Watch) -> bool:
         """Return whether contents say all of what is given; learn which attributes count."""
@@ -393,8 +411,10 @@ class Compiled:
         if self._of_variables and _holds_container(result):
             return Break("a variable of a divided function is a container", "")
         for leaf in leaves:
-            if type(leaf) is Place:
+            if type(leaf) in (Place, Part):
                 continue
+            if id(leaf) in watch.caches.keys:
+                return Break("the program returns a tensor by which a cache keeps what it made", "")
             if type(leaf) not in (Tensor, Parameter, Buffer):
                 # An object among the arguments is the same in all calls of the kind.
                 is_given = any([leaf is value for value in objects])
@@ -451,7 +471,9 @@ class Compiled:
         watch.narrow(read | watch.called)
         fixed = {n: tensor for n, tensor in enumerate(tensors) if id(tensor) in known}
         changed = None if given is None else [*changes]
-        return Entry(graph, watch, tree, same, shared, memory, fixed, self._mode, changed)
+        return Entry(
+            graph, watch, tree, found.parts, same, shared, memory, fixed, self._mode, changed
+        )
 
     def explain(self) -> Explanation:
         """Return what was captured so far, and what was not, and why."""

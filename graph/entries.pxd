@@ -18,7 +18,7 @@ cdef class Entry:
     cdef public dict fixed, same, shared, trainings
     cdef public object devices
     cdef public list arrays, before, folded, given, groups, kept, kinds, leaves, made, needing, news
-    cdef public list changed, objects, partition, results, sources, state, storages, targets
+    cdef public list changed, objects, partition, parts, results, sources, state, storages, targets
     cdef public Program program
     cdef public Py_ssize_t handed_out, written
     cdef object __weakref__

@@ -30,6 +30,7 @@ from .memory import Uncapturable
 from .nodes import Value
 from .passes import optimize
 from .program import Program
+from .results import Parts, with_parts
 from .training import Training
 
 __all__ = ["Entry"]
@@ -46,6 +47,7 @@ class Entry:
         graph: Graph,
         watch: Watch,
         tree: Tree,
+        parts: Parts,
         same: dict[int, int],
         shared: dict[Value, int],
         memory: frozenset[str],
@@ -57,6 +59,7 @@ class Entry:
         self.mode = mode
         self.watch = watch
         self.tree = tree
+        self.parts = parts
         # Which results are inputs themselves, written or not.
         self.same = same
         self.shared = shared
@@ -117,7 +120,7 @@ class Entry:
             if type(leaf) is Place and leaf is not UNCHANGED
         ]
         self.kind: Any = tree.type
-        if any([child.type is not None for child in tree.children_specs]):
+        if parts or any([child.type is not None for child in tree.children_specs]):
             self.kind = Tree
         # What is written, and what into it, by place.
         self.targets = [places[target] for target, _ in graph.writes]
@@ -199,10 +202,13 @@ class Entry:
             return tuple(leaves)
         if kind is list:
             return leaves
+        if objects is not None:
+            for position, number in self.objects:
+                leaves[position] = objects[number]
+        if self.parts:
+            leaves = with_parts(leaves, self.parts)
         if objects is None:
             return tree_unflatten(leaves, self.tree)
-        for position, number in self.objects:
-            leaves[position] = objects[number]
         result, changes = tree_unflatten(leaves, self.tree)
         for number, contents in zip(self.changed or (), changes, strict=True):
             put_back(objects[number], contents)

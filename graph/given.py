@@ -10,6 +10,7 @@ graph.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from tensorplug.nn import Buffer, Parameter
 from .classes import goes_in_its_own_way, is_plain, slots_of, table_of_attributes
 from .keys import PLAIN, Unknown, is_of_items, key_of, modes, name_of, objects_in
 from .lookups import reads_always
+from .slots import Attribute
 
 __all__ = ["UNCHANGED", "Given", "Place", "contents_of", "put_back"]
 
@@ -49,6 +51,8 @@ class Given:
         The arguments.
     names : set of str, optional
         The attributes that count; by default all do.
+    attributes : sequence of Attribute
+        Attributes of state that count as arguments do.
 
     Attributes
     ----------
@@ -68,7 +72,11 @@ class Given:
     """
 
     def __init__(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], names: set[str] | None = None
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        names: set[str] | None = None,
+        attributes: Sequence[Attribute] = (),
     ) -> None:
         self.tensors: list[Any] = []
         self.objects: list[Any] = []
@@ -81,6 +89,11 @@ class Given:
             parts.append(self._part(value, _ARGUMENT))
         for name, value in kwargs.items():
             parts.append((name, self._part(value, _ARGUMENT)))
+        for attribute in attributes:
+            self.objects.append(attribute)
+            parts.append(
+                self._part(attribute.table.get(attribute.name), (_STATE, attribute.name, True))
+            )
         self.key = tuple(parts)
 
     def numbers(self) -> dict[int, int]:
@@ -89,7 +102,7 @@ class Given:
 
     def instances(self) -> list[Any]:
         """Return those of the objects that are no containers."""
-        return [value for value in self.objects if type(value) not in _CONTAINERS]
+        return [value for value in self.objects if type(value) not in (*_CONTAINERS, Attribute)]
 
     def _part(self, value: Any, way: tuple[Any, ...]) -> Any:
         kind = type(value)
@@ -152,6 +165,8 @@ class Given:
         return found
 
 
+#: The way to an attribute of state.
+_STATE = ("state",)
 #: The way to an argument; that to what one holds is the way to it, a name, and whether of an attribute.
 _ARGUMENT = ("an argument",)
 
@@ -178,6 +193,8 @@ def contents_of(value: Any) -> Any:
     """Return a copy of a list or dictionary, and of an object a dictionary of what it holds."""
     if type(value) in _CONTAINERS:
         return value.copy()
+    if type(value) is Attribute:
+        return {name: value.table[name] for name in (value.name,) if name in value.table}
     found = {}
     for name, member in _slots(value):
         try:
@@ -194,6 +211,9 @@ def put_back(value: Any, contents: Any) -> None:
         value[:] = [held[n] if item is UNCHANGED else item for n, item in enumerate(contents)]
         return
     now = {name: held[name] if item is UNCHANGED else item for name, item in contents.items()}
+    if type(value) is Attribute:
+        value.table.update(now)
+        return
     if type(value) in _CONTAINERS:
         value.clear()
         value.update(now)

@@ -36,6 +36,7 @@ from .effects import (
 )
 from .lookups import handed_on, matches_classes, names_in, reads_all
 from .memory import line_in
+from .slots import Attribute, attributes_set
 from .state import State
 
 __all__ = ["Watch", "has_state"]
@@ -68,6 +69,8 @@ class Watch(State):
         self._lazy: list[tuple[ModuleType, CodeType]] = []
         #: The ids of modules of which methods were called.
         self.called: set[int] = set()
+        #: Attributes of state that the program set to other tensors, if that is all that it did.
+        self.attributes: list[Attribute] = []
 
     # --- during the first run ---
 
@@ -229,6 +232,7 @@ class Watch(State):
                 if is_runtime or _imports(frame) or self._is_others_finalizer(frame):
                     other = frame
                     return
+                self.caches.note(frame, recorder)
                 self._function(frame)
             elif event == "return":
                 name = frame.f_globals.get("__name__"), frame.f_code.co_name
@@ -292,9 +296,19 @@ class Watch(State):
         self.given.clear()
         if not alike(of_context(), of_context(self._context)):
             self.effects.append("changes a context variable")
+        if self.caches.find_by(self.tensors):
+            self.effects.append("asks a cache by a tensor that it is given or makes")
+        left_out = self.caches.left_out()
+        self._records = [record for record in self._records if id(record[0]) not in left_out]
         changed = self.changed()
         if changed:
+            self.attributes = self._attributes_set() if not self.effects else []
             self.effects.append(f"changes {changed}")
+
+    def _attributes_set(self) -> list[Attribute]:
+        """Return the attributes that the program set to other tensors, if it changed nothing else."""
+        found = attributes_set(self._containers, self._tables)
+        return [] if self.changed() else found
 
 
 _BUILTINS = vars(builtins)

@@ -33,6 +33,7 @@ from tensorplug.core.device.dtypes import DType
 from tensorplug.core.tensor.base import TRACKED, TensorBase
 from tensorplug.nn import Module
 
+from .caches import Caches
 from .classes import (
     has_slots,
     is_foreign,
@@ -62,6 +63,7 @@ from .contents import (
 from .effects import is_handed_on_with_more, may_do_more
 from .lookups import is_read_by_name, methods_of, names_of_getter, reads_always
 from .records import Record, Records
+from .slots import Attribute
 
 __all__ = ["State"]
 
@@ -118,6 +120,10 @@ class State(Records):
         # Modules that were met otherwise than by a name of a module.
         self._met: list[ModuleType] = []
         self._known: dict[int, Any] = {}
+        self.caches = Caches()
+        # The tables of attributes of all objects, and by id of one the names that count by contents.
+        self._tables: set[int] = set()
+        self._open: dict[int, set[str]] = {}
         self._limit = LIMIT
         self.tensors: dict[int, Any] = {}
         self.owners: dict[int, Any] = {}
@@ -176,6 +182,10 @@ class State(Records):
         self.given[id(value)] = value
         self.met |= id(value) in self._known
 
+    def open(self, attribute: Attribute) -> None:
+        """Leave out what an attribute holds: it counts by contents."""
+        self._open.setdefault(id(attribute.table), set()).add(attribute.name)
+
     def _kept(self, value: Any, label: str) -> list[tuple[Any, str]]:
         """Keep one object; return what it leads to."""
         found: list[tuple[Any, str]] = []
@@ -184,8 +194,12 @@ class State(Records):
         elif isinstance(value, _VIEWS):
             found.append((value.mapping, label))
         elif isinstance(value, MAPPINGS):
-            held = of_mapping(value)
-            self._containers.append((value, of_mapping, held, label))
+            read: Any = of_mapping
+            if id(value) in self._open:
+                names = frozenset([name for name in value if name not in self._open[id(value)]])
+                read = functools.partial(of_used, used=names)
+            held = read(value)
+            self._containers.append((value, read, held, label))
             found += [(item, f"{label}[{key!r}]") for key, item in zip(*halves(held), strict=True)]
             if isinstance(value, defaultdict):
                 found += [(item, label) for item in self._keep(value, label, of_factory)]
@@ -243,6 +257,7 @@ class State(Records):
         elif isinstance(value, functools._lru_cache_wrapper):
             if not is_standard(module_of(value)):
                 held = self._keep(value, label, of_cache)
+                self.caches.add(value)
                 found += [(item, label) for item in held if isinstance(item, TensorBase)]
             found.append((value.__wrapped__, label))
         elif isinstance(value, type):
@@ -312,6 +327,7 @@ class State(Records):
             return []
         if isinstance(state, dict):
             found.append((state, label))
+            self._tables.add(id(state))
             if is_read_by_name(value):
                 self._attributes[id(state)] = kind
         self._objects.append(value)
@@ -426,7 +442,14 @@ class State(Records):
         table, _, _, label = record
         if not self._is_read_by_name(id(table), used):
             return record
-        names = frozenset([name for name in table if name in used or reads_always(name)])
+        left_out = self._open.get(id(table), ())
+        names = frozenset(
+            [
+                name
+                for name in table
+                if (name in used or reads_always(name)) and name not in left_out
+            ]
+        )
         read = functools.partial(of_used, used=names)
         return table, read, read(table), label
 

@@ -277,13 +277,14 @@ class _Export:
                         )
                     array = graph.state[value.name].detach().cpu().numpy()
                     if value.dtype.is_complex:
-                        names = writer.name(value.name), writer.name(value.name)
-                        give_parts(writer, value, names)
-                        arrays = [array.real.copy(), array.imag.copy()]
+                        parts = writer.name(value.name), writer.name(value.name)
+                        give_parts(writer, value, parts)
+                        writer.initializers += map(
+                            helper.from_array, [array.real.copy(), array.imag.copy()], parts
+                        )
                     else:
-                        names = (writer.take(value, writer.name(value.name)),)
-                        arrays = [array]
-                    writer.initializers += map(helper.from_array, arrays, names)
+                        constant = writer.take(value, writer.name(value.name))
+                        writer.initializers.append(helper.from_array(array, constant))
             made: Sequence[str | None] | None
             for node in graph.nodes:
                 try:

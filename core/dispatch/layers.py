@@ -79,6 +79,10 @@ class Layer:
         """Note that the gradient which a tensor has accumulated is read."""
         self.on_opaque("reading grad")
 
+    def on_requires_grad(self, tensor: Any) -> None:
+        """Note that a tensor is told whether it requires grad."""
+        self.on_opaque("requires_grad_()")
+
     def on_hidden(self, what: str) -> None:
         """Note that a call does what it does not do with meta tensors, or does once more: a check, a draw."""
 
@@ -145,6 +149,12 @@ def note_grad(tensor: Any) -> None:
     """Tell this thread's layers that the gradient which a tensor has accumulated is read."""
     for layer in thread.stack:
         layer.on_grad(tensor)
+
+
+def note_requires_grad(tensor: Any) -> None:
+    """Tell this thread's layers that a tensor is told whether it requires grad."""
+    for layer in thread.stack:
+        layer.on_requires_grad(tensor)
 
 
 def note_hidden(what: str) -> None:

@@ -386,7 +386,7 @@ class Tensor(TensorMethods):
     def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Make a leaf require grad or not; return the tensor."""
         if dispatch_state.layers_active:
-            layers.note_opaque("requires_grad_()")
+            layers.note_requires_grad(self)
         elif requires_grad is False and not self._state:
             return self  # it never did
         check_flag(requires_grad, "requires_grad_", "requires_grad")

@@ -124,13 +124,16 @@ def _neutral(reduce: str, kind: Any) -> Any:
     return limits.min if reduce == "amax" else limits.max
 
 
-def _places(w: Writer, input: Value, indices: Sequence[Value | None]) -> tuple[list[int], str, int]:
-    """Return the order that puts indexed dimensions first, the places along them, and their rank."""
+def _places(w: Writer, indices: Sequence[Value | None]) -> tuple[list[int], str, int]:
+    """Return the dimensions that are indexed, the places along them, and their rank."""
     given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
+    axes = [axis for axis, _ in given]
     if any(index.dtype is dtypes.bool_ for _, index in given):
-        raise Inexpressible("indices that are masks")
-    front = [axis for axis, _ in given]
-    order = front + [axis for axis in range(len(input.shape)) if axis not in front]
+        if len(given) > 1:
+            raise Inexpressible("indices that are masks, beside others")
+        first, mask = given[0]
+        places = w.add("Transpose", w.add("NonZero", w.value(mask)), perm=[1, 0])
+        return list(range(first, first + len(mask.shape))), places, 1
     rank = max(len(index.shape) for _, index in given)
     names = [w.value(index, dtypes.int64) for _, index in given]
     if len(names) > 1:
@@ -141,7 +144,7 @@ def _places(w: Writer, input: Value, indices: Sequence[Value | None]) -> tuple[l
         names = [w.add("Expand", name, shape) for name in names]
     last = w.ints([-1])
     parts = [w.add("Unsqueeze", name, last) for name in names]
-    return order, parts[0] if len(parts) == 1 else w.add("Concat", *parts, axis=-1), rank
+    return axes, parts[0] if len(parts) == 1 else w.add("Concat", *parts, axis=-1), rank
 
 
 @lowering("index")
@@ -152,7 +155,8 @@ def _index(
     x = w.value(input)
     if len(given) == 1 and indices[given[0]].dtype is not dtypes.bool_:  # type: ignore[union-attr]
         return w.add("Gather", x, w.value(indices[given[0]], dtypes.int64), axis=given[0])
-    order, places, rank = _places(w, input, indices)
+    axes, places, rank = _places(w, indices)
+    order = axes + [axis for axis in range(len(input.shape)) if axis not in axes]
     picked = w.add("GatherND", w.add("Transpose", x, perm=order), places)
     together = given == list(range(given[0], given[0] + len(given)))
     if not together or given[0] == 0:
@@ -175,14 +179,28 @@ def _index_put(
     accumulate: bool = False,
     **rest: Any,
 ) -> str:
-    given = [axis for axis, index in enumerate(indices) if index is not None]
-    if given != list(range(len(given))):
+    axes, places, _ = _places(w, indices)
+    if axes != list(range(len(axes))):
         raise Inexpressible("writing to indices that are not the first")
     kind = node.output.dtype
-    _, places, _ = _places(w, input, indices)
     lead = w.add("Slice", w.add("Shape", places), w.ints([0]), w.ints([-1]))
-    inner = [w.ints([size]) for size in w.shape(input)[len(given) :]]
+    inner = [w.ints([size]) for size in w.shape(input)[len(axes) :]]
     shape = w.add("Concat", lead, *inner, axis=0)
     updates = w.add("Expand", w.value(values, kind), shape)
     how = "add" if accumulate else "none"
     return w.add("ScatterND", w.value(input, kind), places, updates, reduction=how)
+
+
+@lowering("masked_scatter")
+def _masked_scatter(
+    w: Writer, node: Node, input: Value, mask: Value, source: Value, **rest: Any
+) -> str:
+    kind = node.output.dtype
+    shape = w.ints(w.shape(node.output) or [1])
+    everywhere = w.add("Expand", w.value(mask), shape)
+    places = w.add("Transpose", w.add("NonZero", everywhere), perm=[1, 0])
+    count = w.add("Slice", w.add("Shape", places), w.ints([0]), w.ints([1]))
+    flat = w.reshape(w.value(source, kind), [-1])
+    updates = w.add("Slice", flat, w.ints([0]), count)
+    made = w.add("ScatterND", w.add("Expand", w.value(input, kind), shape), places, updates)
+    return made if node.output.shape else w.reshape(made, [])

@@ -28,7 +28,7 @@ _FUNCTIONS = {
     "reciprocal": "Reciprocal", "relu": "Relu", "sigmoid": "Sigmoid", "sign": "Sign", "sin": "Sin",
     "sinh": "Sinh", "sqrt": "Sqrt", "tan": "Tan", "tanh": "Tanh", "softsign": "Softsign", "mish": "Mish",
     "clone": "Identity", "contiguous": "Identity", "graph.detach": "Identity", "cast": "Identity",
-    "conj_physical": "Identity", "hardswish": "HardSwish",
+    "conj_physical": "Identity", "clone_strided": "Identity", "hardswish": "HardSwish",
 }  # fmt: skip
 for _name, _onnx in _FUNCTIONS.items():
     LOWERINGS[_name] = _unary(_onnx)

@@ -108,3 +108,53 @@ def test_gradients_are_those_of_the_call(program, recorded):
     if program in (used, asked_for, of_all, of_a_global):
         assert compiled.explain().calls > 3
         assert not compiled.explain().breaks
+
+
+def in_a_product(x):
+    return tp.zeros_like(x).requires_grad_() * x + x.exp()
+
+
+def told_of(x):
+    y = (x * 2).requires_grad_()
+    return y.detach() if y.requires_grad else x * 3
+
+
+def taken_back(x):
+    return (x * 2).requires_grad_().exp_().requires_grad_(False) + 1
+
+
+def returned(x):
+    return (x * 2).requires_grad_()
+
+
+def recorded_within(x):
+    y = (x * 2).requires_grad_()
+    with tp.enable_grad():
+        return y * 3 if y.requires_grad else y
+
+
+def of_a_view(x):
+    return x[0].requires_grad_() + x.detach().requires_grad_()
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize(
+    "program", [in_a_product, told_of, taken_back, returned, recorded_within, of_a_view]
+)
+def test_what_is_made_to_require_a_gradient(program, recorded):
+    compiled = tp.compile(program)
+    for step in range(5):
+        found = []
+        for call in (compiled, program):
+            x = tp.arange(4.0).reshape(2, 2) + step
+            try:
+                with tp.set_grad_enabled(recorded):
+                    result = call(x)
+                found.append(
+                    (result.tolist(), result.requires_grad, result.is_leaf, x.requires_grad)
+                )
+            except RuntimeError as error:
+                found.append(str(error))
+        assert found[0] == found[1]
+    if not recorded and program in (in_a_product, told_of):
+        assert compiled.explain().calls == 4

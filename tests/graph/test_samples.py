@@ -85,6 +85,40 @@ def test_samples(share):
     assert {op for op, (_, refused) in found.items() if refused} <= truths
 
 
+def compare_in_place(record):
+    """Return (compared, refused) of the in-place variant of an op, where nothing may depend on data."""
+    op = get_op(record.op)
+    dtype = tp.float32 if tp.float32 in record.dtypes else record.dtypes[0]
+    compared, refused = 0, []
+    for sample in cases.samples_of(record, "cpu", dtype):
+
+        def program(args, kwargs):
+            first, *others = args
+            return getattr(first + 0, op.inplace)(*others, **kwargs)
+
+        given, again = copies(sample), copies(sample)
+        try:
+            tp.manual_seed(1)
+            wanted = program(*given)
+        except (RuntimeError, TypeError, AttributeError):
+            continue  # of another dtype or shape than what it is written into, or no tensor
+        try:
+            graph = capture(program, *again)
+        except Uncapturable as error:
+            refused.append(error.reason)
+            continue
+        tp.manual_seed(1)
+        same(wanted, graph(*cases.tensors_in(again)))
+        compared += 1
+    return compared, refused
+
+
+def test_samples_in_place_have_the_shape_of_what_they_write():
+    found = {r.op: compare_in_place(r) for r in RECORDS if get_op(r.op).inplace}
+    assert sum([compared for compared, _ in found.values()]) > 500
+    assert {op for op, (_, why) in found.items() if "depends on data" in str(why)} == set()
+
+
 # --- compiled ---------------------------------------------------------------------------------------
 
 PARTS = 12

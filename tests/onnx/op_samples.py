@@ -60,8 +60,11 @@ def compare(found, expected):
         np.testing.assert_allclose(one, other, rtol=eps, atol=eps, equal_nan=True)
 
 
-def check(record, dtype, export=None):
-    """Return what happens to an op's samples: counts, and reasons by outcome."""
+def check(record, dtype, turned=False):
+    """Return what happens to an op's samples: counts, and reasons by outcome.
+
+    Turned tensors lie the other way round in memory, as the program makes them of what it gets.
+    """
     op = get_op(record.op)
     found, reasons = Counter(), {}
     for sample in cases.samples_of(record, "cpu", dtype):
@@ -69,7 +72,7 @@ def check(record, dtype, export=None):
         if len({id(v) for v in values}) < len(values):
             values = list({id(v): v for v in values}.values())
         try:
-            outcome, reason = one_sample(op, sample, values)
+            outcome, reason = one_sample(op, sample, values, turned)
         except Exception as error:
             outcome, reason = "failed", f"{type(error).__name__}: {error}"
         found[outcome] += 1
@@ -82,7 +85,7 @@ def in_pairs(tensor):
     return tp.view_as_real(tensor).contiguous() if tensor.dtype.is_complex else tensor
 
 
-def one_sample(op, sample, values):
+def one_sample(op, sample, values, turned=False):
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     if any(v.dtype.is_floating_point and bool(v.isnan().any()) for v in values):
@@ -98,6 +101,8 @@ def one_sample(op, sample, values):
     arguments = cases.map_tensors((sample.args, sample.kwargs), lambda t: t.detach().clone())
     inputs = list({id(t): t for t in cases.tensors_in(arguments)}.values())
     feed = [t.clone() for t in inputs]
+    if turned:
+        feed = [t.mT.contiguous() if t.ndim > 1 else t for t in feed]
     feed = [in_pairs(t) for t in feed]
     expected = cases.map_tensors(expected, in_pairs)
     numbers = {id(t): number for number, t in enumerate(inputs)}
@@ -105,13 +110,14 @@ def one_sample(op, sample, values):
     def program(*tensors):
         def given(tensor):
             found = tensors[numbers[id(tensor)]]
-            return tp.view_as_complex(found) if tensor.dtype.is_complex else found
+            found = tp.view_as_complex(found) if tensor.dtype.is_complex else found
+            return found.mT if turned and found.ndim > 1 else found
 
         args, kwargs = cases.map_tensors(arguments, given)
         return cases.map_tensors(op.call(*args, **kwargs), in_pairs)
 
     try:
-        proto = tp.onnx.export(program, tuple([in_pairs(t) for t in inputs]))
+        proto = tp.onnx.export(program, tuple([t.clone() for t in feed]))
     except tp.onnx.UnsupportedOperatorError as error:
         return "inexpressible", "; ".join(sorted({f"{n}: {r}" for n, r in error.operators}))[:160]
     except Uncapturable as error:

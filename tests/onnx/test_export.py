@@ -29,6 +29,17 @@ def test_samples_of_ops(share, dtype):
     assert sum(found["equal"] > 0 for found, _ in counted.values()) >= 0.6 * len(counted)
 
 
+@pytest.mark.parametrize("share", range(SHARES if os.environ.get("TENSORPLUG_FUZZ") else 1))
+def test_samples_of_ops_on_turned_tensors(share):
+    counted = {}
+    for record in op_samples.RECORDS[share + 5 :: SHARES]:
+        dtype = tp.float32 if tp.float32 in record.dtypes else record.dtypes[0]
+        plain, turned = (op_samples.check(record, dtype, t) for t in (False, True))
+        counted[record.op] = plain[0]["equal"], turned[0]["equal"], turned[1].get("failed")
+    assert {op: why for op, (_, _, why) in counted.items() if why} == {}
+    assert {op: n for op, n in counted.items() if n[1] < n[0]} == {}
+
+
 class Block(nn.Module):
     """A layer of a GPT with its embeddings and head."""
 
@@ -70,6 +81,14 @@ def encoder():
     return nn.TransformerEncoder(layer, 2)
 
 
+def written_by_masks(x):
+    y = x * 2
+    y[x > 0.5] = 3.0
+    y[x.sum(-1) > 0] = x[0, 0]
+    y[x[:, 0, 0] < -9] = 1.0  # nowhere
+    return y.index_put([x < -0.5], tp.tensor(1.5), accumulate=True)
+
+
 #: Model, arguments, and the sizes that vary.
 MODELS = {
     "convolutions": lambda: (convolutions(), [tp.randn(2, 3, 16, 16)], [{0: "n", 2: "h", 3: "w"}]),
@@ -103,6 +122,10 @@ MODELS = {
         [tp.randn(3, 3)],
         [{0: "a", 1: "a"}],
     ),
+    "written by a mask": lambda: (written_by_masks, [tp.randn(3, 4, 2)], [{0: "a", 1: "b"}]),
+    "spread by a mask": lambda: (
+        lambda x, y: x.masked_scatter(x > 0, y), [tp.randn(3, 4), tp.randn(99)], [{0: "a"}, {}],
+    ),
     "writes": lambda: (
         lambda x: x.clone().mul_(2).add_(1).relu_(), [tp.randn(3, 2)], [{0: "n"}],
     ),
@@ -114,6 +137,20 @@ def resized(tensor, dims, sizes):
         size = sizes.setdefault(name, 11 + 2 * len(sizes))
         tensor = tensor.index_select(dim, tp.arange(size) % tensor.shape[dim])
     return tensor
+
+
+@pytest.mark.parametrize("constants", [0, 1, 2, 3])
+def test_inputs_keep_their_names_where_an_op_is_taken_apart(constants):
+    given = [tp.randn(3) for _ in range(constants)]
+
+    def program(x, y):
+        picked = tp.index_select(x.sum(), 0, tp.tensor([0]))  # refused whole, of a single number
+        return sum((each * y for each in given), picked)
+
+    args = tp.randn(3), tp.randn(3)
+    proto = tp.onnx.export(program, args, input_names=["x", "y"])
+    assert [entry.name for entry in proto.graph.input] == ["x", "y"]
+    op_samples.compare(op_samples.run(proto, args), [program(*args)])
 
 
 @pytest.mark.slow
