@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from ..contexts import Block, Steps, thread
 from ..dispatch.keys import canonical_device
@@ -146,8 +146,8 @@ class Generator:
         state = (seed | offset % (1 << 64) << 64).to_bytes(_STATE_BYTES, "little")
         return tensor(list(state), dtype=uint8, device=CPU)
 
-    def set_state(self, new_state: Any) -> None:
-        """Continue from a state that :meth:`get_state` returned.
+    def set_state(self, new_state: Any) -> Self:
+        """Continue from a state that :meth:`get_state` returned; return the generator.
 
         Raises
         ------
@@ -170,6 +170,7 @@ class Generator:
         number = int.from_bytes(bytes(values), "little")
         with self._lock:
             self._position = number % (1 << 64), number >> 64
+        return self
 
     def clone_state(self) -> Generator:
         """Return a generator that goes on from the same state by itself."""
