@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Self
 
-from ..contexts import Block, Steps, thread
+from ..contexts import Block, Steps, declare, thread
 from ..dispatch.keys import canonical_device
 from ..dispatch.layers import note_hidden, note_opaque
 from ..dispatch.state import dispatch_state
@@ -36,6 +36,9 @@ __all__ = [
     "seed",
     "set_rng_state",
 ]
+
+# What a layer asks that serves a draw for many: the generator that an op took its words from.
+declare(drawn_from=None)
 
 # What torch's generators start from, before anybody seeds them.
 _FIRST_SEED = 67280421310721
@@ -123,6 +126,7 @@ class Generator:
         """
         if dispatch_state.layers_active and thread.stack:
             note_hidden("random numbers")
+            thread.drawn_from = self
         blocks = (words + _WORDS_PER_BLOCK - 1) // _WORDS_PER_BLOCK
         if _COMPILED:  # no other thread runs between a comparison and an assignment
             return self._claim(blocks)
