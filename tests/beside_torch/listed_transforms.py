@@ -34,3 +34,24 @@ for transform in TRANSFORMS:
             ROWS[f"transform: {transform} of autograd.functional.{name}, {create_graph=}"] = Row(
                 of_functional(transform, name, create_graph)
             )
+
+
+def filled(dtype, number, batched):
+    """Return a call that fills in vmap: the value, the tensor or both have samples."""
+
+    def call(t):
+        x = t.ones(2, 3, dtype=getattr(t, dtype))
+        value = t.tensor([1, number])
+        x, value = (x if "x" in batched else x[0]), (value if "v" in batched else value[1])
+        dims = tuple(0 if name in batched else None for name in "xv")
+        return t.func.vmap(lambda x, v: x.masked_fill(x > 0, v), in_dims=dims)(x, value)
+
+    return call
+
+
+for dtype in ("uint8", "int64", "float16", "float32", "bool"):
+    for number in (3, 300, -1, 1e6, float("inf"), 2j):
+        for batched in ("x", "v", "xv"):
+            ROWS[f"transform: masked_fill of {dtype} by {number}, vmap over {batched}"] = Row(
+                filled(dtype, number, batched)
+            )
