@@ -93,14 +93,20 @@ def random_loop(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
     return _STACK.call(rows) if rows else NotImplemented
 
 
+def random_rows(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
+    """Call a random composite of vectors, or of matrices, which are batches of them already."""
+    first, *rest = values
+    if info.randomness != "different" or len(shape_of(first)) == 1:
+        return random_loop(op, values, info)
+    rows = full(first, info.batch_size)
+    return _rewrap(op, (rows.flatten(0, 1), *rest)).unflatten(0, rows.shape[:2])
+
+
 def _drawn_together(op: Op, values: tuple[Any, ...], size: int) -> Any:
     sorts = LogicalTensor, TensorBase
     ndim = max([len(shape_of(v)) for v in values if isinstance(v, sorts)])
-    input, *rest = [padded(full(v, size), ndim) if isinstance(v, sorts) else v for v in values]
-    if op.name != "multinomial" or ndim == 1:
-        return _rewrap(op, (input, *rest))
-    rows = _rewrap(op, (input.flatten(0, 1), *rest))  # it takes one dimension before the weights
-    return rows.unflatten(0, input.shape[:2])
+    batches = [padded(full(v, size), ndim) if isinstance(v, sorts) else v for v in values]
+    return _rewrap(op, tuple(batches))
 
 
 def first_batched(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
