@@ -9,6 +9,7 @@ from tensorplug.core.ops.creation.creation_like import zeros_like
 from tensorplug.core.tensor.tensor import Tensor
 
 from .engine.backward import grad
+from .transforms.levels import REQUIRES_GRAD_INSIDE, state
 
 Function = Callable[..., Any]
 
@@ -40,7 +41,15 @@ def prepared(inputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
 
 
 def as_leaf(tensor: Any) -> Any:
-    """Return the tensor cut off from its graph, requiring grad if it can."""
+    """Return the tensor cut off from its graph, requiring grad if it can.
+
+    Raises
+    ------
+    RuntimeError
+        Inside of a transformed function, whose derivative would be lost with the graph.
+    """
+    if state.transformed:
+        raise RuntimeError(REQUIRES_GRAD_INSIDE)
     return tensor.detach().requires_grad_(tensor._key.is_differentiable)
 
 

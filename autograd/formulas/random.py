@@ -12,5 +12,6 @@ DERIVATIVES = [
 
 VMAP_RULES = [
     # These look at their inputs, which needs numbers, before they draw.
-    shared_rule("random_loop", "bernoulli", "multinomial", "normal", "poisson"),
+    shared_rule("random_loop", "bernoulli", "normal", "poisson"),
+    shared_rule("random_rows", "multinomial"),
 ]

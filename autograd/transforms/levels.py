@@ -68,6 +68,14 @@ declare(batches=(), tangents=(), transformed=False)
 state = thread
 
 
+REQUIRES_GRAD_INSIDE = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
+    "inside of a function being transformed by a functorch transform. This is unsupported, please use the "
+    "transforms of func (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of the "
+    "function being transformed instead."
+)
+
+
 class ActiveLevels(Context):
     """Has ops meet the given levels only, within a ``with`` block."""
 

@@ -11,7 +11,7 @@ from tensorplug.core.dispatch.overrides import disabled_torch_function_impl
 from tensorplug.core.tensor.base import TensorBase, bare_tensor
 from tensorplug.core.tensor.tensor import Tensor
 
-from ..transforms.levels import Level, state
+from ..transforms.levels import REQUIRES_GRAD_INSIDE, Level, state
 
 _BASIC_INDEX = op_registry.handle("basic_index")
 _ALL = slice(None)
@@ -123,12 +123,7 @@ class BatchedTensor(Tensor):
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Raise: transforms differentiate inside of vmap."""
-        raise RuntimeError(
-            "You are attempting to call Tensor.requires_grad_() (or perhaps using "
-            "autograd.functional.* APIs) inside of a function being transformed by vmap. This is "
-            "unsupported, please use the transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
-            "requires_grad_() outside of the function being transformed instead."
-        )
+        raise RuntimeError(REQUIRES_GRAD_INSIDE)
 
     @property
     def grad_fn(self) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from tensorplug.core.device import generator
 from tensorplug.core.dispatch.op_registry import Op, handle
 from tensorplug.core.ops.creation.creation import empty_strided
+from tensorplug.core.tensor.base import TensorBase
 
 from .batched_tensor import check_randomness
 from .primitive_rules import LogicalTensor, full, one_sample, padded, shape_of
@@ -76,19 +77,36 @@ def loop_by_counts(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
 
 
 def random_loop(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
-    """Call a random composite once per sample: from the same place of the stream, or on along it."""
+    """Call a random composite once per sample from one place of the stream, or once for them all."""
     check_randomness(info.randomness)
+    if info.randomness == "different":
+        return _drawn_together(op, values, info.batch_size)
     known = list(generator._defaults.values())
     known.extend([v for v in values if isinstance(v, generator.Generator)])
     before = [(g, g._position) for g in known]
     rows = []
     for number in range(info.batch_size):
-        if info.randomness == "same":
-            for g, position in before:
-                with g._lock:
-                    g._position = position
+        for g, position in before:
+            with g._lock:
+                g._position = position
         rows.append(_rewrap(op, one_sample(values, number)))
     return _STACK.call(rows) if rows else NotImplemented
+
+
+def random_rows(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:
+    """Call a random composite of vectors, or of matrices, which are batches of them already."""
+    first, *rest = values
+    if info.randomness != "different" or len(shape_of(first)) == 1:
+        return random_loop(op, values, info)
+    rows = full(first, info.batch_size)
+    return _rewrap(op, (rows.flatten(0, 1), *rest)).unflatten(0, rows.shape[:2])
+
+
+def _drawn_together(op: Op, values: tuple[Any, ...], size: int) -> Any:
+    sorts = LogicalTensor, TensorBase
+    ndim = max([len(shape_of(v)) for v in values if isinstance(v, sorts)])
+    batches = [padded(full(v, size), ndim) if isinstance(v, sorts) else v for v in values]
+    return _rewrap(op, tuple(batches))
 
 
 def first_batched(op: Op, values: tuple[Any, ...], info: VmapInfo) -> Any:

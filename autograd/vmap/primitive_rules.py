@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from tensorplug.core.device import generator
+from tensorplug.core.contexts import thread
 from tensorplug.core.dispatch.op_registry import Op, Spec, handle
 from tensorplug.core.tensor.base import TensorBase
 from tensorplug.core.tensor.shapes import Shape, broadcast_shapes
@@ -421,14 +421,20 @@ _APART = 1 << 44
 
 
 def random_bits(op: Op, spec: Spec, size: int) -> Any:
-    """Draw other bits for each sample."""
+    """Draw other bits for each sample: those that a batch of them gets, which may be compared."""
     import math
 
     shape, seed, offset = spec.values
     count = math.prod(shape)
-    for known in list(generator._defaults.values()):
-        if known._position == (seed, offset + -(-count // 4)):
-            seed, offset = known.take(count * size)
+    drawn_from, thread.drawn_from = thread.drawn_from, None
+    if drawn_from is not None:
+        claimed = seed, offset + -(-count // 4)
+        with drawn_from._lock:
+            latest = drawn_from._position == claimed
+            if latest:  # one sample's words are given back for all samples'
+                drawn_from._position = seed, offset
+        if latest:
+            seed, offset = drawn_from.take(count * size)
             return call_like(op, ((size, *shape), seed, offset), spec, shape=(size, *shape))
     rows = [call_like(op, (shape, seed, offset + n * _APART), spec) for n in range(size)]
     return _STACK.call(rows)

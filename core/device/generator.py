@@ -12,9 +12,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
-from ..contexts import Block, Steps, thread
+from ..contexts import Block, Steps, declare, thread
 from ..dispatch.keys import canonical_device
 from ..dispatch.layers import note_hidden, note_opaque
 from ..dispatch.state import dispatch_state
@@ -36,6 +36,9 @@ __all__ = [
     "seed",
     "set_rng_state",
 ]
+
+# What a layer asks that serves a draw for many: the generator that an op took its words from.
+declare(drawn_from=None)
 
 # What torch's generators start from, before anybody seeds them.
 _FIRST_SEED = 67280421310721
@@ -123,6 +126,7 @@ class Generator:
         """
         if dispatch_state.layers_active and thread.stack:
             note_hidden("random numbers")
+            thread.drawn_from = self
         blocks = (words + _WORDS_PER_BLOCK - 1) // _WORDS_PER_BLOCK
         if _COMPILED:  # no other thread runs between a comparison and an assignment
             return self._claim(blocks)
@@ -146,8 +150,8 @@ class Generator:
         state = (seed | offset % (1 << 64) << 64).to_bytes(_STATE_BYTES, "little")
         return tensor(list(state), dtype=uint8, device=CPU)
 
-    def set_state(self, new_state: Any) -> None:
-        """Continue from a state that :meth:`get_state` returned.
+    def set_state(self, new_state: Any) -> Self:
+        """Continue from a state that :meth:`get_state` returned; return the generator.
 
         Raises
         ------
@@ -170,6 +174,7 @@ class Generator:
         number = int.from_bytes(bytes(values), "little")
         with self._lock:
             self._position = number % (1 << 64), number >> 64
+        return self
 
     def clone_state(self) -> Generator:
         """Return a generator that goes on from the same state by itself."""

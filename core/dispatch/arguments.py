@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 from ..device.device import Device
@@ -54,7 +55,12 @@ def plain(value: Any) -> Any:
             f"an argument is of type {kind.__module__}.{kind.__qualname__}, which is no tensor of this "
             "library, and its __torch_function__ is not asked here; from_dlpack() takes those of others"
         )
-    return value.item() if is_scalar(value) else value
+    if not is_scalar(value):
+        return value
+    item = value.item()
+    if type(item) is kind:  # a number wider than any of Python's, such as NumPy's longdouble
+        return float(item) if isinstance(item, Real) else complex(item)
+    return item
 
 
 def find_foreign(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

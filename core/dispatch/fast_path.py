@@ -10,7 +10,7 @@ from typing import Any
 
 from ..tensor.base import TensorBase, unset_tensor
 from . import dispatcher
-from .arguments import fits, fits_rounded, is_scalar
+from .arguments import fits, fits_rounded, is_scalar, plain
 from .execution import execute, note_kernel
 from .interception import Intercepted, intercept
 from .op import Op
@@ -148,8 +148,8 @@ OPERANDS = (TensorBase, int, float, complex)  # bool is an int
 
 
 def is_operand(value: Any) -> bool:
-    """Return whether an operator accepts `value` beside a tensor; a NumPy scalar is a number."""
-    return isinstance(value, OPERANDS) or is_scalar(value)
+    """Return whether an operator accepts `value` beside a tensor; a NumPy scalar may be a number, or text."""
+    return isinstance(value, OPERANDS) or (is_scalar(value) and isinstance(plain(value), OPERANDS))
 
 
 def hot_path_compiled() -> bool:

@@ -171,7 +171,8 @@ def _filling(name: str, input: Tensor, value: Tensor | Number) -> Tensor | Numbe
                 f"{len(value._shape)} dimension(s)"
             )
         if dtype.category != BOOL and _may_overflow(value, dtype):
-            fitting(value.item(), dtype)
+            for number in _numbers(value):
+                fitting(number, dtype)
         return cast(value, dtype)
     return fitting(plain(value), dtype)
 
@@ -179,9 +180,18 @@ def _filling(name: str, input: Tensor, value: Tensor | Number) -> Tensor | Numbe
 def _may_overflow(value: Any, dtype: DType) -> bool:
     """Return whether a dtype might not hold a 0-d tensor's value, and the value is there to be looked at."""
     own = value._key.dtype
-    if own is dtype or value.is_meta or getattr(value, "_batched", False):
+    if own is dtype or value.is_meta:
         return False
     return own.category > dtype.category or own.itemsize >= dtype.itemsize
+
+
+def _numbers(value: Any) -> list[Number]:
+    """Return the number of a 0-d tensor; inside of vmap those of all samples."""
+    whole = value
+    while getattr(whole, "_batched", False):
+        whole = whole.value
+    numbers: list[Number] = [value.item()] if whole is value else whole.detach().flatten().tolist()
+    return numbers
 
 
 @composite()

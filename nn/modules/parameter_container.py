@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Self
 
 from tensorplug.core import Tensor
 
-from ..module import Module, indent
+from ..module import Module
 from ..parameter import Parameter
 from .container import pairs, position
 
@@ -39,14 +39,7 @@ class _Members(Module):
     def extra_repr(self) -> str:
         """Return a line for each member."""
         lines = [f"  ({name}): {_described(value)}" for name, value in self._named_values()]
-        lines += [f"  ({name}): {indent(repr(m), 2)}" for name, m in self._modules.items()]
         return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        extra = self.extra_repr()
-        if not extra:
-            return f"{self._get_name()}()"
-        return f"{self._get_name()}(\n  {indent(extra, 2)}\n)"
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError(f"{self._get_name()} should not be called.")

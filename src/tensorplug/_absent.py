@@ -13,6 +13,15 @@ _QUANTIZED = (
 _VENDOR = "kernels come with plugins and have no names of their own; call the op, tp.explain says what runs"
 _SYMBOLIC = "sizes are plain ints here; use Python's own functions on them"
 
+# Of torch 1.9: calls of them raise there.
+_REMOVED = {
+    "eig": "eig",
+    "lstsq": "lstsq",
+    "matrix_rank": "matrix_rank",
+    "solve": "solve",
+    "symeig": "eigh",
+}
+
 _REASONS = {
     **dict.fromkeys(("compiler", "jit", "cond", "while_loop"), _COMPILER),
     "package": _EXPORT,
@@ -25,6 +34,7 @@ _REASONS = {
     "classes": "there are no classes in libraries compiled against torch; write them in Python",
     "nested": "there are no nested tensors; nn.utils.rnn.pad_sequence and pack_sequence hold sequences",
     "set_default_tensor_type": "use set_default_dtype and set_default_device",
+    **{old: f"torch removed it as well; use linalg.{new}" for old, new in _REMOVED.items()},
 }
 _PREFIXES = {
     **dict.fromkeys(("quantize", "q_", "qint", "quint", "fake_quant", "fbgemm_"), _QUANTIZED),

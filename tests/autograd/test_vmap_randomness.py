@@ -100,3 +100,40 @@ def test_moments_of_poisson(randomness):
     for numbers, rate in zip(drawn, (0.5, 5.0, 50.0, 500.0), strict=True):
         assert abs(numbers.mean().item() - rate) < 5 * (rate / 4000) ** 0.5
         assert abs(numbers.var().item() / rate - 1) < 0.15
+
+
+#: Draws of a whole batch, for those that are told a size.
+WHOLE = {
+    "rand": lambda t, x: t.rand(x.shape),
+    "randn": lambda t, x: t.randn(x.shape),
+    "randint": lambda t, x: t.randint(0, 9, x.shape),
+    "normal(size=)": lambda t, x: t.normal(0.0, 1.0, x.shape),
+}
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("name", [name for name in DRAWS if name != "randperm"])
+def test_samples_draw_what_a_batch_draws(name, dim):
+    x = tp.zeros(ROWS, SIZE)
+    tp.manual_seed(3)
+    together = WHOLE.get(name, DRAWS[name])(tp, x)
+    state = tp.get_rng_state()
+    tp.manual_seed(3)
+    draw = tp.func.vmap(lambda x: DRAWS[name](tp, x), in_dims=dim, randomness="different")
+    assert tp.allclose(draw(x.movedim(0, dim)), together)
+    assert tp.get_rng_state().equal(state)
+
+
+def test_samples_draw_from_a_generator_of_ones_own():
+    generator = tp.Generator().manual_seed(3)
+    draw = tp.func.vmap(lambda x: tp.randn(5, generator=generator), randomness="different")
+    nested = tp.func.vmap(draw, randomness="different")(tp.zeros(2, 3))
+    assert nested.equal(tp.randn(2, 3, 5, generator=generator.manual_seed(3)))
+
+
+def test_matrices_of_weights_draw_together():
+    weights = tp.rand(3, 2, 7)
+    tp.manual_seed(3)
+    drawn = tp.func.vmap(lambda w: tp.multinomial(w, 4), randomness="different")(weights)
+    tp.manual_seed(3)
+    assert drawn.equal(tp.multinomial(weights.flatten(0, 1), 4).unflatten(0, (3, 2)))

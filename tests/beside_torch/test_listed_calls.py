@@ -7,8 +7,10 @@ import listed_behaviours
 import listed_data
 import listed_gradients
 import listed_numbers
+import listed_operands
 import listed_refused
 import listed_rows as rows
+import listed_transforms
 import pytest
 
 import tensorplug as tp
@@ -20,6 +22,8 @@ TABLES = (
     listed_refused,
     listed_behaviours,
     listed_data,
+    listed_operands,
+    listed_transforms,
 )
 ROWS = {name: row for table in TABLES for name, row in table.ROWS.items()}
 DEVIATIONS = (Path(__file__).parents[2] / "docs" / "deviations.md").read_text("utf-8")
