@@ -29,6 +29,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "copying": (["copying.c"], []),
     "padding": (["padding.c"], []),
     "creation": ([], []),
+    "sorting_runs": ([], []),
     "sorting_search": ([], []),
     "rnn": ([], ["rnn.c"]),
     "rearranging_views": ([], []),

@@ -73,7 +73,7 @@ def _canonical_interpolate(
             f"output {sizes}"
         )
     check_room(sizes, "interpolate")
-    smooth = mode not in ("nearest", "nearest-exact", "area")
+    smooth = mode not in ("nearest", "nearest-exact")
     of_images = mode in ("bilinear", "bicubic") and input.dtype is uint8
     if smooth and input.dtype.category != FLOATING and not of_images:
         raise NotImplementedError(

@@ -120,6 +120,32 @@ TYPES = (
 )  # fmt: skip
 
 
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("op", ["cast", "relu", "add", "addcmul"])
+def test_all_bfloat16_are_rounded_from_single_to_even(op, step):
+    """From just beside each, and from halfway to the next; one stands beyond the last whole vector."""
+    upper = np.arange(2**16, dtype=np.uint32) << 16
+    beside = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], np.uint32)
+    single = (upper[:, None] | beside).reshape(-1)[:-1].view(np.float32)
+    wide = tp.from_numpy(single)
+    if op != "cast":  # of halves, whose results in single are what is rounded
+        halves = wide[: 2**18].to(tp.bfloat16)[::step]
+        other = halves.flip(0).contiguous()
+        arguments = {"relu": (halves,), "add": (halves, other), "addcmul": (halves, other, other)}
+        call = getattr(tp, op)
+        found = call(*arguments[op])
+        wide = call(*[one.float() for one in arguments[op]])
+        single, step = wide.numpy(), 1
+    else:
+        found = wide[::step].to(tp.bfloat16)
+    bits = single[::step].view(np.uint32).astype(np.uint64)
+    expected = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+    numbers = ~np.isnan(single[::step])
+    got = found.contiguous().view(tp.int16).numpy().view(np.uint16)
+    np.testing.assert_array_equal(got[numbers], expected[numbers])
+    assert found.float().isnan().numpy()[~numbers].all()
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("step", [1, 3])
 @pytest.mark.filterwarnings("ignore")

@@ -65,14 +65,20 @@ def _as_rows(input: Tensor, dim: int | None, name: str) -> tuple[Tensor, int]:
     """Return the input flat, or as a matrix with a row for each slice along `dim`, and the dim."""
     if dim is None:
         return input.reshape(-1), 0
-    dim = existing_dim(dim, len(input._shape), name)
+    dim = _sliced(input._shape, dim, name)
     others = [size for d, size in enumerate(input._shape) if d != dim]
-    if 0 in others:
+    return input.movedim(dim, 0).reshape(input._shape[dim], math.prod(others)), dim
+
+
+def _sliced(shape: Any, dim: int, name: str) -> int:
+    """Return the canonical dimension whose slices are compared; they must not be empty."""
+    dim = existing_dim(dim, len(shape), name)
+    if 0 in (*shape[:dim], *shape[dim + 1 :]):
         raise RuntimeError(
             f"{name}(): there are dimensions of size 0 besides dim {dim}, so unique cannot be "
-            f"applied; got shape {list(input._shape)}"
+            f"applied; got shape {list(shape)}"
         )
-    return input.movedim(dim, 0).reshape(input._shape[dim], math.prod(others)), dim
+    return dim
 
 
 def _truth_values(input: Tensor, return_inverse: bool, return_counts: bool) -> Any:
@@ -172,7 +178,18 @@ def unique(
     return tuple(found) if len(found) > 1 else found[0]
 
 
-@composite(outputs="*")
+def _canonical_consecutive(
+    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    check_tensor(input, "unique_consecutive")
+    if dim is not None:
+        dim = _sliced(input._shape, dim, "unique_consecutive")
+        if len(input._shape) == 1:  # whose slices are its elements
+            dim = None
+    return input, return_inverse, return_counts, dim
+
+
+@composite(outputs="*", rule=_canonical_consecutive)
 def unique_consecutive(
     input: Tensor,
     return_inverse: bool = False,
@@ -202,7 +219,6 @@ def unique_consecutive(
     >>> tp.unique_consecutive(tp.tensor([1, 1, 3, 1]), return_counts=True)
     (tensor([1, 3, 1]), tensor([2, 1, 1]))
     """
-    check_tensor(input, "unique_consecutive")
     rows, along = _as_rows(input, dim, "unique_consecutive")
     starts = _starts(rows.detach())
     heads = nonzero(starts).select(1, 0) if return_counts or dim is not None else None

@@ -2,7 +2,7 @@
 
 cimport numpy as np
 from libc.limits cimport INT_MAX
-from libc.math cimport fabs, floor
+from libc.math cimport copysign, fabs, floor
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
@@ -10,7 +10,7 @@ from . import pointwise
 
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport simd_level, threads_for
-from .types cimport TP_F64, TP_I32, descriptors, type_of
+from .types cimport TP_F64, TP_I32, TP_U8, descriptors, type_of
 
 np.import_array()
 
@@ -22,10 +22,12 @@ cdef extern from "c/upsampling.h":
         Py_ssize_t taps[3]
         const int32_t *at[3]
         const void *weight[3]
+        int bits[3]
         int threads
     ctypedef struct tp_upsamplings:
         int (*forward[2])(const tp_upsampling *, const void *, void *) noexcept nogil
         int (*backward[2])(const tp_upsampling *, const void *, void *) noexcept nogil
+        int (*bytes)(const tp_upsampling *, const void *, void *) noexcept nogil
 
 cdef extern from *:
     """
@@ -130,13 +132,39 @@ cdef void antialiased(
             weight[k * wanted + i] /= total if total else 1
 
 
+cdef void merged(Py_ssize_t wanted, Py_ssize_t most, const int32_t *at, double *weight) noexcept nogil:
+    """Give the first tap of an element the weights of all that it has, which its others lose."""
+    cdef Py_ssize_t i, k, before
+    for i in range(wanted):
+        for k in range(1, most):
+            for before in range(k):
+                if at[before * wanted + i] == at[k * wanted + i]:
+                    weight[before * wanted + i] += weight[k * wanted + i]
+                    weight[k * wanted + i] = 0
+                    break
+
+
+cdef int in_16_bits(Py_ssize_t count, const double *weight, int32_t *rounded) noexcept nogil:
+    """Round weights to multiples of the least power of 2 for which int16 holds all; return its bits, as torch has it."""
+    cdef double largest = weight[0]
+    cdef int bits = 0
+    cdef Py_ssize_t i
+    for i in range(count):
+        largest = weight[i] if weight[i] > largest else largest
+    while bits < 22 and <int> (0.5 + largest * (1 << (bits + 1))) < 1 << 15:
+        bits += 1
+    for i in range(count):
+        rounded[i] = <int32_t> (weight[i] * (1 << bits) + copysign(0.5, weight[i]))
+    return bits
+
+
 cdef list found_taps(
     tp_upsampling *s, int d, int number, double scale, int mode, bint align, bint antialias
 ):
     """Describe a dimension; return the arrays that hold what is described."""
     cdef Py_ssize_t length = s.size[d], wanted = s.where[d], most = 1, i, low = 0, count
     cdef double step
-    cdef np.ndarray at, weights
+    cdef np.ndarray at, weights, rounded
     cdef np.npy_intp shape[2]
     if align:
         step = <double> (length - 1) / (wanted - 1) if wanted > 1 else 0.0
@@ -166,7 +194,15 @@ cdef list found_taps(
             length, wanted, step, mode == CUBIC, align, <int32_t *> np.PyArray_DATA(at),
             <double *> np.PyArray_DATA(weights),
         )
-    if number != TP_F64:
+    s.bits[d] = 0
+    if number == TP_U8:
+        rounded = new_array(descriptors[TP_I32], 2, shape, NULL)
+        merged(wanted, most, <const int32_t *> np.PyArray_DATA(at), <double *> np.PyArray_DATA(weights))
+        s.bits[d] = in_16_bits(
+            most * wanted, <const double *> np.PyArray_DATA(weights), <int32_t *> np.PyArray_DATA(rounded)
+        )
+        weights = rounded
+    elif number != TP_F64:
         weights = pointwise.cast(weights, descriptors[number])
     s.taps[d] = most
     s.at[d] = <const int32_t *> np.PyArray_DATA(at)
@@ -217,13 +253,19 @@ cdef np.ndarray new_images(np.ndarray like, tuple leading, tuple sizes):
 
 
 def interpolate(input, tuple size, scale_factor, mode, bint align_corners, bint antialias):
-    """Return images (N, C, *spatial) resampled to `size`, by given scales or those of the sizes."""
+    """Return images (N, C, *spatial) resampled to `size`, by given scales or those of the sizes.
+
+    Of bytes the first of three dimensions takes the nearest.
+    """
     cdef np.ndarray x = contiguous(input), result = new_images(x, input.shape[:2], size)
     cdef tp_upsampling s
     cdef int number = type_of(x), done
     kept = described(&s, input.shape, size, scale_factor, number, mode, align_corners, antialias)
     with nogil:
-        done = kernels.forward[number == TP_F64](&s, np.PyArray_DATA(x), np.PyArray_DATA(result))
+        if number == TP_U8:
+            done = kernels.bytes(&s, np.PyArray_DATA(x), np.PyArray_DATA(result))
+        else:
+            done = kernels.forward[number == TP_F64](&s, np.PyArray_DATA(x), np.PyArray_DATA(result))
     if not done:
         raise MemoryError()
     return result

@@ -177,8 +177,8 @@ enum { HALF_LANES = 16 };
 #else
 enum { HALF_LANES = 8 };
 #endif
-#define SHORT_F16(name, inputs, whole, expression)                                                     \
-    HALF_LOOP(name##_blocks, inputs, F16, whole, TO_HALF)                                              \
+#define SHORT_HALF(name, H, inputs, whole, expression)                                                 \
+    HALF_LOOP(name##_blocks, inputs, H, whole, TO_HALF)                                                \
     static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) {        \
         const double p[4] = {given[0], given[1], given[2], given[3]};                                  \
         uint16_t same[inputs][HALF_LANES];                                                             \
@@ -198,15 +198,15 @@ enum { HALF_LANES = 8 };
             }                                                                                          \
             for (; i + HALF_LANES <= n; i += HALF_LANES) {                                             \
                 float x_[HALF_LANES], y_[HALF_LANES], z_[HALF_LANES];                                  \
-                widen_F16(x_, from[0] + i * moves[0], HALF_LANES);                                     \
-                if (inputs > 1) widen_F16(y_, from[1] + i * moves[1], HALF_LANES);                     \
-                if (inputs > 2) widen_F16(z_, from[2] + i * moves[2], HALF_LANES);                     \
+                widen_##H(x_, from[0] + i * moves[0], HALF_LANES);                                     \
+                if (inputs > 1) widen_##H(y_, from[1] + i * moves[1], HALF_LANES);                     \
+                if (inputs > 2) widen_##H(z_, from[2] + i * moves[2], HALF_LANES);                     \
                 for (int j = 0; j < HALF_LANES; j++) {                                                 \
                     const float x = x_[j], y = inputs > 1 ? y_[j] : 0, z = inputs > 2 ? z_[j] : 0;     \
                     (void)y, (void)z;                                                                  \
                     x_[j] = (float)(expression);                                                       \
                 }                                                                                      \
-                narrow_run_F16(to + i, x_, HALF_LANES);                                                \
+                narrow_run_##H(to + i, x_, HALF_LANES);                                                \
             }                                                                                          \
         }                                                                                              \
         if (i == n) return;                                                                            \
@@ -214,12 +214,19 @@ enum { HALF_LANES = 8 };
         for (int k = 0; k <= inputs; k++) ends[k] = args[k] + i * s[k];                                \
         name##_blocks(ends, s, n - i, given);                                                          \
     }
+#define SHORT_F16(name, inputs, whole, expression) SHORT_HALF(name, F16, inputs, whole, expression)
 /* Without instructions for it the conversion takes longer than what is computed. */
 #else
 #define SHORT_F16(name, inputs, whole, expression) HALF_LOOP(name, inputs, F16, whole, TO_HALF)
 #endif
+#ifdef TP_EIGHT_BF16
+#define SHORT_BF16(name, inputs, whole, expression) SHORT_HALF(name, BF16, inputs, whole, expression)
+#else
 /* Two inputs behind each other in one loop, which the compiler makes vectors of; of one a block takes no longer. */
-#define SHORT_BF16(name, whole, expression)                                                            \
+#define SHORT_BF16(name, inputs, whole, expression) SHORT_BF16_##inputs(name, whole, expression)
+#define SHORT_BF16_1(name, whole, expression) HALF_LOOP(name, 1, BF16, whole, TO_HALF)
+#define SHORT_BF16_3(name, whole, expression) HALF_LOOP(name, 3, BF16, whole, TO_HALF)
+#define SHORT_BF16_2(name, whole, expression)                                                          \
     HALF_LOOP(name##_blocks, 2, BF16, whole, TO_HALF)                                                  \
     static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *given) {        \
         const double p[4] = {given[0], given[1], given[2], given[3]};                                  \
@@ -235,6 +242,7 @@ enum { HALF_LANES = 8 };
             name##_blocks(args, s, n, given);                                                          \
         }                                                                                              \
     }
+#endif
 #define TO_BOOL(whole, H)                                                                              \
     const int last = (int)(sizeof(buffer) / sizeof(buffer[0])) - 1;                                    \
     blocks[last] = to;                                                                                 \

@@ -21,7 +21,7 @@
 #define BINARY_SHORT(name, expression32, expression64)                                                 \
     BINARY_LOOP(name##_F32, float, float, expression32)                                                \
     BINARY_LOOP(name##_F64, double, double, expression64)                                              \
-    SHORT_F16(name##_F16, 2, name##_F32, expression32) SHORT_BF16(name##_BF16, name##_F32, expression32)
+    SHORT_F16(name##_F16, 2, name##_F32, expression32) SHORT_BF16(name##_BF16, 2, name##_F32, expression32)
 /* With links for chains: what is not many times a load and a store. */
 #define UNARY_LONG(name, expression32, expression64)                                                   \
     UNARY_FLOAT(name, expression32, expression64) LINKS(name, LINK_OF_ONE, expression32, expression64)
@@ -29,7 +29,7 @@
     UNARY_LOOP(name##_F32, float, float, expression32)                                                 \
     UNARY_LOOP(name##_F64, double, double, expression64)                                               \
     SHORT_F16(name##_F16, 1, name##_F32, expression32)                                                 \
-    HALF_LOOP(name##_BF16, 1, BF16, name##_F32, TO_HALF) LINKS(name, LINK_OF_ONE, expression32, expression64)
+    SHORT_BF16(name##_BF16, 1, name##_F32, expression32) LINKS(name, LINK_OF_ONE, expression32, expression64)
 #define BINARY_LINKED(name, expression)                                                                \
     BINARY_SHORT(name, expression, expression) LINKS(name, LINK_OF_TWO, expression, expression)        \
     LINKS_TURNED(name, expression)
@@ -396,6 +396,7 @@ TRUTHS(C128, complex_C128, 0)
 UNARY_LOOP(cast_F16_BOOL, uint16_t, uint8_t, (x & 0x7fff) != 0)
 UNARY_LOOP(cast_BF16_BOOL, uint16_t, uint8_t, (x & 0x7fff) != 0)
 UNARY_LOOP(cast_F32_F16_any, float, uint16_t, narrow_F16(x))
+UNARY_LOOP(cast_F32_BF16_any, float, uint16_t, narrow_BF16(x))
 #define RUNS(name, run, type, other)                                                             \
     static void name(char *const *args, const ptrdiff_t *s, ptrdiff_t n, const double *p) {            \
         if (s[0] == sizeof(type) && s[1] == sizeof(other)) run((other *)args[1], (const type *)args[0], n); \
@@ -403,7 +404,7 @@ UNARY_LOOP(cast_F32_F16_any, float, uint16_t, narrow_F16(x))
     }
 RUNS(cast_F16_F32, widen_F16, uint16_t, float)
 RUNS(cast_F32_F16, narrow_run_F16, float, uint16_t)
-UNARY_LOOP(cast_F32_BF16, float, uint16_t, narrow_BF16(x))
+RUNS(cast_F32_BF16, narrow_run_BF16, float, uint16_t)
 UNARY_LOOP(cast_BF16_F16, uint16_t, uint16_t, narrow_F16(wide_BF16(x)))
 UNARY_LOOP(cast_F16_BF16, uint16_t, uint16_t, narrow_BF16(wide_F16(x)))
 /* By way of float, as ml_dtypes converts them. */

@@ -53,7 +53,7 @@
     HALF_LOOP(name##_BF16, arrays, BF16, name##_F32, result)
 #define SHORT_HALVES(name, arrays, expression)                                                         \
     SHORT_F16(name##_F16, arrays, name##_F32, expression)                                              \
-    HALF_LOOP(name##_BF16, arrays, BF16, name##_F32, TO_HALF)
+    SHORT_BF16(name##_BF16, arrays, name##_F32, expression)
 #define FUSED_1(name, expression)                                                                      \
     LONG_UNARY(name##_F32, float, expression(F32, float))                                              \
     LONG_UNARY(name##_F64, double, expression(F64, double))                                            \

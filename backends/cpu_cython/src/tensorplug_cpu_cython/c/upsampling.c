@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "parallel.h"
+#include "upsampling_bytes.h"
 
 /* Where a row of the result lies: counted on, since rows may be so short that divisions count. */
 typedef struct { ptrdiff_t plane, z, y; } place;
@@ -161,4 +162,5 @@ UPSAMPLING(F64, double)
 const tp_upsamplings LEVEL(tp_upsampling_table) = {
     .forward = {forward_F32, forward_F64},
     .backward = {backward_F32, backward_F64},
+    .bytes = forward_bytes,
 };

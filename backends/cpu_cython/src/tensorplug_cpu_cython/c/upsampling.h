@@ -10,7 +10,8 @@ typedef struct {
     ptrdiff_t planes, size[3], where[3];
     ptrdiff_t taps[3];
     const int32_t *at[3];
-    const void *weight[3]; /* of the elements' type */
+    const void *weight[3]; /* of the elements' type; of bytes int32_t, with so many bits after the point: */
+    int bits[3];
     int threads;
 } tp_upsampling;
 
@@ -18,6 +19,7 @@ typedef struct { /* each of float and double; they return whether there was memo
     int (*forward[2])(const tp_upsampling *, const void *x, void *y);
     /* `g_x` holds zeros, and gets sums. */
     int (*backward[2])(const tp_upsampling *, const void *g, void *g_x);
+    int (*bytes)(const tp_upsampling *, const void *x, void *y); /* one tap along the first dimension */
 } tp_upsamplings;
 
 TP_DECLARE(const tp_upsamplings, tp_upsampling_table);

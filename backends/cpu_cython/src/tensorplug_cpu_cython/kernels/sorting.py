@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorplug.plugin import KernelTable
 
-from .. import sorting, sorting_search, sorting_select
+from .. import sorting, sorting_runs, sorting_search, sorting_select
 from .._dtypes import FLOATS, NUMBERED
 from ..below import below
 from ..halves import HALVES, in_single
@@ -30,6 +30,7 @@ def build(table: KernelTable) -> None:
 
     table.add("sort", sorting.sort, dtypes=NUMBERED)
     table.add("topk", sorting.top, dtypes=NUMBERED)
+    table.add("unique_consecutive", sorting_runs.unique_consecutive, dtypes=NUMBERED)
     table.add("nonzero", sorting_select.nonzero)
     table.add("nonzero_static", sorting_select.nonzero_static)
     table.add("kthvalue", sorting_select.kth, dtypes=NUMBERED)

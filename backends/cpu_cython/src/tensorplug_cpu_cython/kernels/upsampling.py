@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tensorplug.plugin import KernelTable, Shape
+from tensorplug.plugin import KernelTable, Shape, dtype_named
 
 from .. import pooling_average, upsampling
 from ..halves import add_floats
@@ -16,6 +16,7 @@ Factors = tuple[float, ...]
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
     add_floats(table, "interpolate", interpolate)
+    table.add("interpolate", interpolate, dtypes=[dtype_named("uint8")])
     add_floats(table, "interpolate_backward", interpolate_backward)
 
 
