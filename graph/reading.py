@@ -45,8 +45,12 @@ class Reading(Memory):
         Uncapturable
             If no graph holds then.
         """
-        few = tensor is not None and tensor.numel() <= _MOST
-        if how not in _READS or not few or not (self.follow or self._may_read(tensor)):
+        if (
+            tensor is None
+            or how not in _READS
+            or tensor.numel() > _MOST
+            or not (self.follow or self._may_read(tensor))
+        ):
             raise Uncapturable(f"the program reads data: {how}", source_line())
         self.read_line = self.read_line or line_in(self.root)
         with layers.isolated():
