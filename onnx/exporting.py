@@ -12,6 +12,7 @@ from typing import Any
 from tensorplug.autograd import no_grad
 from tensorplug.core import Tensor, ops
 from tensorplug.core.contexts import Block, Steps
+from tensorplug.core.tensor.host import host_array
 from tensorplug.graph import Graph, Node, Uncapturable, Value, capture
 from tensorplug.graph.nodes import call, known_op, map_values, values_in
 from tensorplug.nn import Module
@@ -275,7 +276,7 @@ class _Export:
                         raise ONNXError(
                             f"{value.kind} {value.name!r} is {value.dtype}, which ONNX lacks"
                         )
-                    array = graph.state[value.name].detach().cpu().numpy()
+                    array = host_array(graph.state[value.name])  # whose memory stays here
                     if value.dtype.is_complex:
                         parts = writer.name(value.name), writer.name(value.name)
                         give_parts(writer, value, parts)

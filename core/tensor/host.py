@@ -252,12 +252,12 @@ def to_numpy(tensor: Tensor, *, force: bool = False) -> Array:
     if tensor._key.dtype is complex32:
         raise TypeError("Got unsupported ScalarType ComplexHalf; convert it with .cfloat() first")
     if force:
-        return host_array(tensor.detach())
-    if tensor.requires_grad and thread.enabled:
+        tensor = tensor.detach()
+    elif tensor.requires_grad and thread.enabled:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         )
-    if tensor._key.device is not CPU:
+    elif tensor._key.device is not CPU:
         raise TypeError(
             f"can't convert {tensor.device} device type tensor to numpy. Use Tensor.cpu() to copy "
             "the "

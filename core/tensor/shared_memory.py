@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from ..device.device import Device
 from ..dispatch.keys import dispatch_key
+from . import exposure
 from .base import TRACKED, new_tensor
 from .copies import of_class
 from .host_memory import reduce_tensor
@@ -118,8 +119,15 @@ def share(tensor: Any) -> None:
             f"share_memory_(): memory of device {str(tensor.device)!r} cannot be shared between "
             'processes on this system; move the tensor with .to("cpu"), or send a copy'
         )
-    tensor._array = shared
+    _give(tensor, shared)
     register(type(tensor))
+
+
+def _give(tensor: Any, shared: Any) -> None:
+    """Give a tensor memory that others may write without its version's knowing."""
+    exposure.hand_out(tensor._array)
+    exposure.take_in(shared)
+    tensor._array = shared
 
 
 def register(cls: type[Any]) -> None:
@@ -151,7 +159,7 @@ def reduce_shared(tensor: Tensor) -> tuple[Any, ...]:
     if array is None:
         return reduce_tensor(tensor)
     if not tensor._is_view():
-        tensor._array = array
+        _give(tensor, array)
     cls = type(tensor)
     handle = runtime.shared_handle(array)
     state = (tensor.requires_grad, cls, tensor.__getstate__())
@@ -164,6 +172,7 @@ def _rebuild_shared(
     register(cls)  # it may go on from here
     key = dispatch_key(Device(device), dtype)
     array = key.runtime.from_shared_handle(handle)
+    exposure.take_in(array)
     tensor = new_tensor(array, key, tuple(array.shape))
     if cls is not Tensor:
         tensor = of_class(tensor, cls)

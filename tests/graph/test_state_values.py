@@ -1,11 +1,15 @@
 """Values of state that compiled programs keep are renewed, whichever way the state is written."""
 
 import gc
+import os
 
+import numpy as np
 import pytest
 
 import tensorplug as tp
 from tensorplug import nn
+from tensorplug.core.tensor import exposure
+from tensorplug.serialization import safetensors
 
 
 class Scaled(nn.Module):
@@ -62,6 +66,8 @@ WAYS = {
     "zero_": lambda m: m.shift.zero_(),
     "NumPy": lambda m: m.scale.detach().numpy().__setitem__(0, 7.0),
     "NumPy of a view": lambda m: m.layer.weight.detach()[1:].numpy().__setitem__((0, 0), 7.0),
+    "NumPy by force": lambda m: m.scale.numpy(force=True).__setitem__(0, 7.0),
+    "an array of NumPy": lambda m: np.asarray(m.shift).__setitem__((0, 0), 7.0),
     "data of a view": lambda m: m.layer.weight[1].data.zero_(),
     "storage": lambda m: m.shift.untyped_storage().fill_(0),
     "memory of DLPack": lambda m: tp.from_dlpack(m.scale.detach()).add_(1),
@@ -99,9 +105,50 @@ def test_memory_that_was_handed_out_may_be_written_any_time():
                 tp.testing.assert_close(compiled(x), module(x))
 
 
-def test_nothing_is_watched_for_programs_that_are_gone():
-    from tensorplug.core.tensor import exposure
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is forked")
+@pytest.mark.parametrize("first", ["shared", "compiled"])
+def test_memory_that_another_process_writes(first):
+    module = Scaled()
+    if first == "shared":
+        module.share_memory()
+    compiled = tp.compile(module)
+    x = tp.randn(5, 4)
+    with tp.no_grad():
+        for _ in range(3):
+            compiled(x)
+        module.share_memory()
+        child = os.fork()
+        if not child:
+            module.layer.weight.data.fill_(7)
+            module.scale.data.fill_(7)
+            os._exit(0)
+        os.waitpid(child, 0)
+        tp.testing.assert_close(compiled(x), module(x))
 
+
+FILES = {
+    "save": lambda module, path: tp.save(module.state_dict(), path),
+    "safetensors": lambda module, path: safetensors.save_model(module, path),
+    "export": lambda module, path: tp.export.save(tp.export.export(module, (tp.ones(2, 4),)), path),
+    "ONNX": lambda module, path: tp.onnx.export(module, (tp.ones(2, 4),), path),
+}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_what_writes_files_hands_no_memory_out(kind, tmp_path):
+    if kind == "ONNX":
+        pytest.importorskip("onnx", reason="onnx is not installed")
+    module = Scaled()
+    compiled = tp.compile(module)
+    with tp.no_grad():
+        for _ in range(3):
+            compiled(tp.randn(5, 4))
+    before = exposure.handed_out.count
+    FILES[kind](module, tmp_path / "file")
+    assert exposure.handed_out.count == before
+
+
+def test_nothing_is_watched_for_programs_that_are_gone():
     gc.collect()
     before = set(exposure.watched)  # by programs of other tests, which may go meanwhile
     module = Scaled()

@@ -149,11 +149,17 @@ def _extents(tensors: Mapping[str, Any]) -> list[tuple[tuple[str, int], tuple[st
     """Return where each tensor's memory begins and ends, where that can be known."""
     extents = []
     for name, tensor in tensors.items():
-        where, start = str(tensor.device), tensor.data_ptr()
+        where, start = str(tensor.device), _address(tensor)
         size = tensor.numel() * tensor.dtype.itemsize
         if start and size:
             extents.append(((where, start), (where, start + size), name))
     return extents
+
+
+def _address(tensor: Any) -> int:
+    """Return a tensor's address to compare it: unlike `data_ptr()` it lets nobody write to the memory."""
+    address: int = tensor._key.runtime.data_pointer(tensor._array)
+    return address
 
 
 def _duplicates(state: Mapping[str, Any]) -> dict[str, str]:
@@ -161,9 +167,9 @@ def _duplicates(state: Mapping[str, Any]) -> dict[str, str]:
     kept: dict[Any, str] = {}
     dropped: dict[str, str] = {}
     for name, tensor in sorted(state.items()):
-        if not tensor.data_ptr() or not tensor.numel():
+        if not _address(tensor) or not tensor.numel():
             continue
-        identity = (str(tensor.device), tensor.data_ptr(), tuple(tensor.shape), tensor.stride())
+        identity = (str(tensor.device), _address(tensor), tuple(tensor.shape), tensor.stride())
         first = kept.setdefault(identity, name)
         if first != name:
             dropped[name] = first
