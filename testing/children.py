@@ -25,9 +25,10 @@ def in_child(work: Callable[[Callable[[str], None]], None], seconds: int) -> tup
 
     Examples
     --------
-    >>> import os, tensorplug.testing.children as children
-    >>> children.in_child(lambda tell: (tell("begun"), os.abort()), seconds=10)
-    (-6, ['begun'])
+    >>> import os, signal
+    >>> from tensorplug.testing import children
+    >>> children.in_child(lambda tell: (tell("begun"), os.kill(os.getpid(), signal.SIGKILL)), seconds=10)
+    (-9, ['begun'])
     """
     reading, writing = os.pipe()
     child = os.fork()
