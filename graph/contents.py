@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any
 
+from .classes import table_of_attributes
 from .comparing import MISSING, attributes_of
 
 __all__ = [
@@ -106,6 +107,11 @@ def of_cell(cell: Any) -> list[Any]:
         return [cell.cell_contents]
     except ValueError:  # empty
         return [MISSING]
+
+
+def of_table(value: Any) -> list[Any]:
+    """Return the dictionary of an object's attributes, which may be another one."""
+    return [table_of_attributes(value)]
 
 
 def of_slots(value: Any, slots: list[tuple[str, Any]]) -> list[Any]:

@@ -55,6 +55,7 @@ from .contents import (
     of_logger,
     of_mapping,
     of_slots,
+    of_table,
     of_tensor,
     of_used,
     of_view,
@@ -328,6 +329,10 @@ class State(Records):
         if isinstance(state, dict):
             found.append((state, label))
             self._tables.add(id(state))
+            if not isinstance(
+                value, Module
+            ):  # of many modules it would take time, and nobody does it
+                self._keep(value, label, of_table)
             if is_read_by_name(value):
                 self._attributes[id(state)] = kind
         self._objects.append(value)

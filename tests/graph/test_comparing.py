@@ -84,8 +84,10 @@ def write_attribute(made, name, value, way):
         type.__setattr__(made, name if way == 2 else "__doc__", value)
     elif way == 2:
         object.__setattr__(made, name, value)
-    else:
+    elif way == 3:
         vars(made)[name] = value
+    else:
+        made.__dict__ = {**vars(made), name: value}
 
 
 def write_slot(made, name, value, way):
@@ -134,7 +136,7 @@ def held_by(value):
         return [*found, *vars(value), *vars(value).values()]
     if isinstance(value, Slots):
         return [getattr(value, name, MISSING) for name in NAMES]
-    return [type(value), *vars(value), *vars(value).values()]
+    return [type(value), vars(value), *vars(value), *vars(value).values()]
 
 
 def world():
@@ -196,7 +198,7 @@ def run(seed, count=STEPS):
         if draw.random() < 0.7:  # or else versions are not known yet
             assert state.changed() == "", step
         value, write = draw.choice(objects)
-        write(value, draw.choice(NAMES), draw.choice(values), draw.randrange(4))
+        write(value, draw.choice(NAMES), draw.choice(values), draw.randrange(5))
         now = of_all(objects)
         same = [len(a) == len(b) and all(map(is_one, a, b)) for a, b in zip(now, held, strict=True)]
         for _ in range(draw.randint(1, 2)):
