@@ -27,7 +27,9 @@ def in_child(work: Callable[[Callable[[str], None]], None], seconds: int) -> tup
     --------
     >>> import os, signal
     >>> from tensorplug.testing import children
-    >>> children.in_child(lambda tell: (tell("begun"), os.kill(os.getpid(), signal.SIGKILL)), seconds=10)
+    >>> children.in_child(
+    ...     lambda tell: (tell("begun"), os.kill(os.getpid(), signal.SIGKILL)), seconds=10
+    ... )
     (-9, ['begun'])
     """
     reading, writing = os.pipe()

@@ -217,7 +217,8 @@ CALLS = {
 @pytest.mark.parametrize("line", BREAKING)
 def test_goes_on_around_a_line(line, place, tmp_path):
     body = f"a = (x @ w).tanh() + y\n{PLACES[place].format(line)}\na = a.sigmoid() * scale\nreturn a, n"
-    found = compare(HEAD + textwrap.indent(body, " " * 8), tmp_path, calls=16)
+    # Where a line sets a tensor it takes 16 calls to settle.
+    found = compare(HEAD + textwrap.indent(body, " " * 8), tmp_path, calls=20)
     if "lambda" not in line:
         assert found.calls > 3
     assert all(source for reason, source in found.breaks if "calls print" in reason)
