@@ -10,6 +10,7 @@ import tensorplug as tp
 from tensorplug import nn
 from tensorplug.core.tensor import exposure
 from tensorplug.serialization import safetensors
+from tensorplug.testing import children
 
 
 class Scaled(nn.Module):
@@ -105,6 +106,11 @@ def test_memory_that_was_handed_out_may_be_written_any_time():
                 tp.testing.assert_close(compiled(x), module(x))
 
 
+def _fill(module):
+    module.layer.weight.data.fill_(7)
+    module.scale.data.fill_(7)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is forked")
 @pytest.mark.parametrize("first", ["shared", "compiled"])
 def test_memory_that_another_process_writes(first):
@@ -117,12 +123,8 @@ def test_memory_that_another_process_writes(first):
         for _ in range(3):
             compiled(x)
         module.share_memory()
-        child = os.fork()
-        if not child:
-            module.layer.weight.data.fill_(7)
-            module.scale.data.fill_(7)
-            os._exit(0)
-        os.waitpid(child, 0)
+        status, _ = children.in_child(lambda tell: _fill(module), seconds=60)
+        assert status == 0
         tp.testing.assert_close(compiled(x), module(x))
 
 

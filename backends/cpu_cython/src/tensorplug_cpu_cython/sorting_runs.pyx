@@ -1,9 +1,9 @@
 """Runs of equal elements, or of equal rows."""
 
+import numpy
+
 cimport numpy as np
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
-
-import numpy as np
 
 from . import pointwise
 
@@ -49,9 +49,7 @@ def unique_consecutive(input, return_inverse, return_counts, dim):
     cdef int64_t *of = NULL
     cdef int64_t *length
     cdef const void *x
-    keys = array if dim is None or not dim else np.moveaxis(array, dim, 0)
-    if not np.PyArray_IS_C_CONTIGUOUS(keys):
-        keys = pointwise.clone(np.ascontiguousarray(keys))
+    keys = np.PyArray_GETCONTIGUOUS(numpy.moveaxis(array, dim, 0) if dim else array)
     if dim is not None:
         rows = np.PyArray_DIM(array, dim)
         columns = np.PyArray_SIZE(array) // rows if rows else 0
