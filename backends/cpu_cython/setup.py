@@ -103,7 +103,7 @@ if ONEDNN_HEADER and ONEDNN_LIBRARY:
         ["onednn_network.c", "convolution_network.c"],
         ["convolution_winograd.c"],
     )
-    MODULES["matmul"] = (["onednn.c"], [])
+    MODULES["matmul"] = (["onednn.c"], ["matmul_few_rows.c"])
     MODULES["convolution"] = ([], [])
     MODULES["attention"] = (["onednn.c"], ["attention.c"])
 

@@ -61,11 +61,24 @@ def test_large_layers_take_a_primitive():
     assert len(onednn.implementations()) == before + 1
 
 
-#: Few rows, on both sides of where the product is computed as its transposed, and of the parts of that.
+#: Few rows, on both sides of where weights are read as they lie, of where the product is computed as its
+#: transposed, and of the parts of both.
 FEW_ROWS = [
     (rows, inner, columns)
     for rows in (1, 7, 8, 12, 13, 16, 17, 32, 33)
     for inner, columns in ((255, 100), (256, 64), (300, 63), (768, 1000), (800, 129))
+] + [
+    (rows, inner, columns)
+    for rows in (2, 3, 4, 5, 6, 9, 10, 11, 12)
+    for inner, columns in (
+        (63, 40),
+        (64, 32),
+        (71, 31),
+        (127, 500),
+        (128, 384),
+        (151, 401),
+        (1700, 31),
+    )
 ]
 
 
@@ -86,8 +99,9 @@ def test_layers_of_few_rows(rows, inner, columns):
             )
 
 
-def test_layers_of_few_rows_with_nan_and_infinity():
-    x, weight, bias = numbers(16, 512), numbers(200, 512, seed=1), numbers(200, seed=2)
+@pytest.mark.parametrize("rows", [4, 9, 16])
+def test_layers_of_few_rows_with_nan_and_infinity(rows):
+    x, weight, bias = numbers(rows, 512), numbers(200, 512, seed=1), numbers(200, seed=2)
     x[3, 5], weight[7, 9], weight[8, :] = np.nan, np.inf, 0
     bias[8] = -np.inf
     with np.errstate(invalid="ignore"):

@@ -9,7 +9,7 @@ from libc.string cimport memset
 from . import matmul_products, onednn, pointwise
 
 from .allocator cimport new_array, plain_array
-from .cpu_features cimport threads_for
+from .cpu_features cimport simd_level, threads_for
 from .types cimport TP_BF16, TP_F32, descriptors, type_of
 from .onednn cimport (
     TP_DNN_BF16,
@@ -39,6 +39,23 @@ cdef extern from "c/onednn.h":
         const tp_sgemm *, const tp_sgemm_batch *, const float *, const float *, float *, int
     ) noexcept nogil
 
+cdef extern from "c/matmul_few_rows.h":
+    ctypedef struct tp_few_rows:
+        const float *a
+        const float *b
+        const float *bias
+        float *result
+        Py_ssize_t rows, columns, inner, lda, ldb
+    ctypedef void (*tp_few_rows_function)(const tp_few_rows *, int) noexcept nogil
+
+cdef extern from *:
+    """
+    #define tp_few_rows_of(level) TP_CHOOSE(tp_few_rows_table, level)
+    """
+    const tp_few_rows_function *tp_few_rows_of(int)
+
+cdef tp_few_rows_function few_rows = tp_few_rows_of(simd_level)[0]
+
 # Below so many multiplications the interpreter's lock is kept, or one thread does the work.
 cdef double HOLD = 1e5
 cdef double SERIAL = 1e6
@@ -53,11 +70,12 @@ cdef enum:
     COLUMNS = 64
     # From so many elements on a product over a single one is an elementwise product, and a row by a column a sum.
     SINGLE = 4096
-    # From how many to how many rows, of how many elements at least, a product by a matrix that lies transposed is
-    # computed as the transposed of one by the matrix as it lies; the lengths are for up to 16 rows, and for more.
-    # Otherwise oneDNN packs all of the matrix, which is more work than the product. Fewer rows it does not pack for,
-    # but large matrices pass through the caches once in this way.
-    TURNED = 13, TURNED_LARGE = 8, LARGE_MATRIX = 2097152, TURNED_MOST = 32, TURNED_LONG = 256, TURNED_LONGER = 768
+    # For a product by a matrix that lies transposed oneDNN packs all of the matrix, which is more work than the product
+    # of few rows. For so many, from what length and how many elements of the matrix on, compiled loops read it as it lies.
+    FEWEST = 4, FEWEST_LONG = 64, FEWEST_OF = 2048, FEW = 12, FEW_LONG = 128, FEW_OF = 49152
+    # For more rows the transposed of a product by the matrix as it lies is made, from what length on: for up to 16 rows,
+    # and for more.
+    TURNED_MOST = 32, TURNED_LONG = 256, TURNED_LONGER = 768
     TURNED_COLUMNS = 64
     PART = 16
 
@@ -170,11 +188,34 @@ cdef void turn(const float *source, const float *bias, float *result, Py_ssize_t
         begin = end
 
 
+cdef bint has_few_rows(const tp_sgemm *g) noexcept:
+    """Return whether :func:`run_few_rows` is faster."""
+    cdef int64_t elements = g.n * g.k
+    if not g.transposed_b or g.transposed_a or g.m < 2:
+        return False
+    if g.m <= FEWEST and g.k >= FEWEST_LONG and elements >= FEWEST_OF:
+        return True
+    return g.m <= FEW and g.k >= FEW_LONG and elements >= FEW_OF
+
+
+cdef int run_few_rows(tp_sgemm *g, np.ndarray a, np.ndarray b, np.ndarray c) except -1:
+    cdef double flops = <double> g.m * g.n * g.k
+    cdef int threads = all_threads() if flops > SERIAL else 1
+    cdef tp_few_rows o
+    o.a, o.b, o.bias = <float *> np.PyArray_DATA(a), <float *> np.PyArray_DATA(b), g.bias
+    o.result = <float *> np.PyArray_DATA(c)
+    o.rows, o.columns, o.inner, o.lda, o.ldb = g.m, g.n, g.k, g.lda, g.ldb
+    if flops < HOLD:
+        few_rows(&o, threads)
+    else:
+        with nogil:
+            few_rows(&o, threads)
+    return 0
+
+
 cdef bint is_turned(const tp_sgemm *g) noexcept:
     """Return whether :func:`run_turned` is faster."""
-    if not g.transposed_b or g.transposed_a or g.n < TURNED_COLUMNS or not TURNED_LARGE <= g.m <= TURNED_MOST:
-        return False
-    if g.m < TURNED and g.n * g.k < LARGE_MATRIX:
+    if not g.transposed_b or g.transposed_a or g.n < TURNED_COLUMNS or not FEW < g.m <= TURNED_MOST:
         return False
     return g.k >= (TURNED_LONG if g.m <= 16 else TURNED_LONGER)
 
@@ -223,6 +264,8 @@ cdef np.ndarray product(np.ndarray a, np.ndarray b, bint flip, np.ndarray bias, 
     if g.m and g.n:
         if not g.k:
             out[...] = 0 if bias is None else bias
+        elif has_few_rows(&g):
+            run_few_rows(&g, a, b, out)
         elif is_turned(&g):
             run_turned(&g, a, b, out)
         else:
