@@ -21,7 +21,7 @@ static ptrdiff_t least(ptrdiff_t x, ptrdiff_t y) { return x < y ? x : y; }
     }
 
 /* `count` floats, and zeros behind them. */
-INLINE float_vector first_of(const float *x, ptrdiff_t count) {
+static __attribute__((noinline)) float_vector first_of(const float *x, ptrdiff_t count) {
     float lanes[LANES] = {0};
     for (ptrdiff_t i = 0; i < count; i++) lanes[i] = x[i];
     return *(const float_vector *)lanes;
