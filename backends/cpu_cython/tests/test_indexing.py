@@ -321,6 +321,32 @@ def test_means_of_what_is_scattered(name, include_self):
         assert tp.equal(found, tp.tensor(expected).to(dtype))
 
 
+@pytest.mark.parametrize("dtype", [tp.float16, tp.bfloat16])
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((40000,), 0), ((600, 70), 0), ((3, 900, 14), 1), ((70, 600), 1)]
+)
+@pytest.mark.parametrize("few", [1, 7, 36, 60])
+def test_halves_that_are_added_at_few_places(shape, dim, dtype, few):
+    """Some of them several times, from the end as well; all sums of a place are rounded once."""
+    rng = np.random.default_rng(few)
+    dense = tp.tensor(rng.standard_normal(shape)).to(dtype)
+    for x in (dense, dense.transpose(0, -1).contiguous().transpose(0, -1)):
+        places = rng.integers(0, shape[dim], few)
+        places[few // 2 :] = places[0]
+        values = tp.tensor(rng.standard_normal([*shape[:dim], few, *shape[dim + 1 :]])).to(dtype)
+        expected = x.float().numpy()
+        np.add.at(expected, (slice(None),) * dim + (places,), values.float().numpy())
+        expected = tp.tensor(expected).to(dtype)
+        before = x.clone()
+        assert tp.equal(x.index_add(dim, tp.tensor(places), values), expected)
+        key = [None] * dim + [tp.tensor(np.where(np.arange(few) % 2, places, places - shape[dim]))]
+        assert tp.equal(x.index_put(key, values, accumulate=True), expected)
+        assert tp.equal(x, before)
+        key[dim] = tp.tensor([0] * few + [shape[dim]])
+        with pytest.raises(IndexError):
+            x.index_put(key, tp.ones((), dtype=dtype), accumulate=True)
+
+
 @pytest.mark.parametrize("accumulate", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64])
 @pytest.mark.parametrize("shape", [(3,), (3, 4), (3, 0)])

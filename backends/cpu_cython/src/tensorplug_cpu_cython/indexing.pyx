@@ -205,6 +205,41 @@ cdef tp_scatter writer(np.ndarray array, bint accumulate) noexcept:
     return kernels.combine[<int> TP_ADD][number] if number >= 0 else NULL
 
 
+cdef enum:
+    FEW = 16, LARGE = 32768  # less than one place of so many is written, of so many elements at least
+
+
+cdef np.ndarray added_at_few(np.ndarray array, np.ndarray places, const Key *key, np.ndarray given):
+    """Return a copy with half-precision values added at a few places along one dimension, in single precision.
+
+    Only what is at these places is converted. None where they are many, and for what is left to NumPy.
+    """
+    cdef int number = element_of(array)
+    cdef Key here
+    cdef np.ndarray rows, order, wide, target
+    if (
+        places is None or key.last - key.first != 1 or np.PyArray_SIZE(array) < LARGE
+        or key.count * FEW > np.PyArray_DIM(array, key.first)
+    ):
+        return None
+    rows = places.reshape(-1)
+    if key.from_end:
+        rows = numpy.where(rows < 0, rows + np.PyArray_DIM(array, key.first), rows)
+    rows, order = numpy.unique(rows, return_inverse=True)
+    here = key[0]
+    here.from_end, here.common_dims = False, 1
+    here.common[0] = here.count = np.PyArray_SIZE(rows)
+    wide = take(array, rows, &here)
+    if wide is None:
+        return None
+    wide = pointwise.cast(wide, descriptors[TP_F32])
+    order = positions(order.reshape((<object> places).shape))
+    if not put(wide, order, key, pointwise.cast(given, descriptors[TP_F32]), writer(array, True), True):
+        return None
+    target = copied(array)
+    return target if put(target, rows, &here, narrowed(wide, number, None), writer(array, False), True) else None
+
+
 cdef np.ndarray put_new(
     np.ndarray array, list indices, np.ndarray places, Key *key, np.ndarray given, bint accumulate
 ):
@@ -219,6 +254,9 @@ cdef np.ndarray put_new(
     if function == NULL or np.PyArray_TYPE(given) != np.PyArray_TYPE(array):
         return None
     if half:
+        target = added_at_few(array, places if indices is None else read_key(indices, array, key), key, given)
+        if target is not None:
+            return target
         target = pointwise.cast(array, descriptors[TP_F32])
         given = pointwise.cast(given, descriptors[TP_F32])
     else:
