@@ -375,11 +375,12 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     if first.dtype.category == COMPLEX:
         larger = ge(_REAL.call(first), _REAL.call(second))
         high, low = where(larger, first, second), where(larger, second, first)
-        sum_of_both = add(high, log(add(exp(sub(low, high)), 1)))
-        # Both real parts may be the same infinity, whose difference is nan; two zeros make a zero.
         top, bottom = _REAL.call(high), _REAL.call(low)
-        infinite = where(eq(top, -math.inf), low, log(add(exp(first), exp(second))))
-        found = where(logical_and(isinf(top), eq(top, bottom)), infinite, sum_of_both)
+        # Both real parts may be the same infinity, whose difference is nan; two zeros make a zero.
+        alike = logical_and(isinf(top), eq(top, bottom))
+        shift = where(alike, 0, high)
+        found = add(shift, log(add(exp(sub(low, shift)), where(alike, exp(high), 1))))
+        found = where(logical_and(alike, lt(top, 0)), low, found)
         # exp(-inf + nan j) is zero, which would hide the nan.
         return where(logical_or(isnan(first), isnan(second)), complex(math.nan, math.nan), found)
     dtype, first, second = first.dtype, _wide(first), _wide(second)
