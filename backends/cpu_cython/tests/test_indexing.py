@@ -342,9 +342,15 @@ def test_halves_that_are_added_at_few_places(shape, dim, dtype, few):
         key = [None] * dim + [tp.tensor(np.where(np.arange(few) % 2, places, places - shape[dim]))]
         assert tp.equal(x.index_put(key, values, accumulate=True), expected)
         assert tp.equal(x, before)
+        assert tp.equal(x.clone().index_add_(dim, tp.tensor(places), values), expected)
+        assert tp.equal(x.clone().index_put_(key, values, accumulate=True), expected)
         key[dim] = tp.tensor([0] * few + [shape[dim]])
+        for write in (x.index_put, x.index_put_):
+            with pytest.raises(IndexError):
+                write(key, tp.ones((), dtype=dtype), accumulate=True)
         with pytest.raises(IndexError):
-            x.index_put(key, tp.ones((), dtype=dtype), accumulate=True)
+            x.index_add_(dim, tp.tensor([-1]), values.narrow(dim, 0, 1))
+        assert tp.equal(x, before)
 
 
 @pytest.mark.parametrize("accumulate", [False, True])

@@ -209,10 +209,37 @@ cdef enum:
     FEW = 16, LARGE = 32768  # less than one place of so many is written, of so many elements at least
 
 
-cdef np.ndarray added_at_few(np.ndarray array, np.ndarray places, const Key *key, np.ndarray given):
-    """Return a copy with half-precision values added at a few places along one dimension, in single precision.
+cdef np.ndarray different(np.ndarray places, const Key *key, Py_ssize_t size, int64_t *order):
+    """Return the places that differ, in ascending order; write to `order` the number of each among them."""
+    cdef np.npy_intp count = key.count, i, last = -1
+    cdef np.ndarray all_places = new_array(<np.dtype> descriptors[TP_I64], 1, &count, NULL)
+    cdef np.ndarray found = new_array(<np.dtype> descriptors[TP_I64], 1, &count, NULL), ascending
+    cdef const int64_t *given = <const int64_t *> np.PyArray_DATA(places)
+    cdef int64_t *at = <int64_t *> np.PyArray_DATA(all_places)
+    cdef int64_t *to = <int64_t *> np.PyArray_DATA(found)
+    cdef const np.npy_intp *turn
+    for i in range(count):
+        at[i] = given[i] + size if key.from_end and given[i] < 0 else given[i]
+    ascending = np.PyArray_ArgSort(all_places, 0, np.NPY_QUICKSORT)
+    turn = <const np.npy_intp *> np.PyArray_DATA(ascending)
+    for i in range(count):
+        if last < 0 or to[last] != at[turn[i]]:
+            last += 1
+            to[last] = at[turn[i]]
+        order[turn[i]] = last
+    return found[: last + 1]
 
-    Only what is at these places is converted. None where they are many, and for what is left to NumPy.
+
+cdef bint is_half(np.ndarray array) noexcept:
+    cdef int number = element_of(array)
+    return number == TP_F16 or number == TP_BF16
+
+
+cdef np.ndarray added_at_few(np.ndarray array, np.ndarray places, const Key *key, np.ndarray given, bint fresh):
+    """Add half-precision values at a few places along one dimension, in single precision; in a copy if it is to be `fresh`.
+
+    Only what is at these places is converted. None, and nothing is written, where they are many, and for what is left
+    to NumPy.
     """
     cdef int number = element_of(array)
     cdef Key here
@@ -222,10 +249,8 @@ cdef np.ndarray added_at_few(np.ndarray array, np.ndarray places, const Key *key
         or key.count * FEW > np.PyArray_DIM(array, key.first)
     ):
         return None
-    rows = places.reshape(-1)
-    if key.from_end:
-        rows = numpy.where(rows < 0, rows + np.PyArray_DIM(array, key.first), rows)
-    rows, order = numpy.unique(rows, return_inverse=True)
+    order = new_array(<np.dtype> descriptors[TP_I64], key.common_dims, key.common, NULL)
+    rows = different(places, key, np.PyArray_DIM(array, key.first), <int64_t *> np.PyArray_DATA(order))
     here = key[0]
     here.from_end, here.common_dims = False, 1
     here.common[0] = here.count = np.PyArray_SIZE(rows)
@@ -233,11 +258,10 @@ cdef np.ndarray added_at_few(np.ndarray array, np.ndarray places, const Key *key
     if wide is None:
         return None
     wide = pointwise.cast(wide, descriptors[TP_F32])
-    order = positions(order.reshape((<object> places).shape))
     if not put(wide, order, key, pointwise.cast(given, descriptors[TP_F32]), writer(array, True), True):
         return None
-    target = copied(array)
-    return target if put(target, rows, &here, narrowed(wide, number, None), writer(array, False), True) else None
+    target = copied(array) if fresh else array
+    return target if put(target, rows, &here, narrowed(wide, number, None), writer(array, False), fresh) else None
 
 
 cdef np.ndarray put_new(
@@ -248,13 +272,12 @@ cdef np.ndarray put_new(
     The places are those of the indices, or without any those that were read.
     """
     cdef tp_scatter function = writer(array, accumulate)
-    cdef int number = element_of(array)
-    cdef bint half = accumulate and (number == TP_F16 or number == TP_BF16)
+    cdef bint half = accumulate and is_half(array)
     cdef np.ndarray target
     if function == NULL or np.PyArray_TYPE(given) != np.PyArray_TYPE(array):
         return None
     if half:
-        target = added_at_few(array, places if indices is None else read_key(indices, array, key), key, given)
+        target = added_at_few(array, places if indices is None else read_key(indices, array, key), key, given, True)
         if target is not None:
             return target
         target = pointwise.cast(array, descriptors[TP_F32])
@@ -265,13 +288,12 @@ cdef np.ndarray put_new(
         places = read_key(indices, target, key)
     if not put(target, places, key, given, function, True):
         return None
-    return narrowed(target, number, None) if half else target
+    return narrowed(target, element_of(array), None) if half else target
 
 
 def index_put(input, list indices, values, bint accumulate, fallback, out=None):
     """Return a copy of the input, or `out`, with values written or added at index arrays."""
     cdef np.ndarray array = plain_array(input), given = plain_array(values), target, places
-    cdef int number = element_of(array)
     cdef tp_scatter function
     cdef Key key
     if out is None:
@@ -286,7 +308,9 @@ def index_put(input, list indices, values, bint accumulate, fallback, out=None):
         or any([item is not None and not separate(array, plain_array(item)) for item in indices])
     ):
         return fallback(input, indices, values, accumulate, out)
-    if accumulate and (number == TP_F16 or number == TP_BF16):
+    if accumulate and is_half(array):
+        if added_at_few(array, read_key(indices, array, &key), &key, given, False) is not None:
+            return out
         target = put_new(array, indices, None, &key, given, True)
         if target is None:
             return fallback(input, indices, values, accumulate, out)
@@ -357,19 +381,22 @@ def put_slices(input, int dim, index, source, bint accumulate, fallback):
 def write_slices(input, int dim, index, source, bint accumulate, fallback):
     """Write slices to, or add them at, positions along a dimension of the input."""
     cdef np.ndarray array = plain_array(input), given = plain_array(source), places
-    cdef int number = element_of(array)
     cdef tp_scatter function = writer(array, accumulate)
     cdef Key key
+    cdef bint done
     places = slice_key(index, dim, &key)
-    if (
-        <object> array is not input
-        or function == NULL
-        or np.PyArray_TYPE(given) != np.PyArray_TYPE(array)
-        or (accumulate and (number == TP_F16 or number == TP_BF16))
-        or not separate(array, given)
-        or not separate(array, places)
-        or not put(array, places, &key, given, function, False)
-    ):
+    done = (
+        <object> array is input
+        and function != NULL
+        and np.PyArray_TYPE(given) == np.PyArray_TYPE(array)
+        and separate(array, given)
+        and separate(array, places)
+    )
+    if done and accumulate and is_half(array):
+        done = added_at_few(array, places, &key, given, False) is not None
+    elif done:
+        done = put(array, places, &key, given, function, False)
+    if not done:
         fallback(input, dim, index, source, accumulate)
 
 
