@@ -23,6 +23,10 @@ def pytest_addoption(parser):
     parser.addoption(
         "--part", default=[], action="append", type=_part, metavar="FOLDER=N", help=part
     )
+    rest = "of the tests in a folder leave out those that --part takes; may be given again"
+    parser.addoption(
+        "--rest", default=[], action="append", type=_part, metavar="FOLDER=N", help=rest
+    )
 
 
 def _part(value):
@@ -33,12 +37,15 @@ def _part(value):
 
 
 def pytest_collection_modifyitems(config, items):
-    slow_every, parts = config.getoption("--slow-every"), config.getoption("--part")
+    slow_every = config.getoption("--slow-every")
+    parts, rests = config.getoption("--part"), config.getoption("--rest")
     left = set()
     for item in items:
+        number = zlib.crc32(item.nodeid.encode())
         steps = [every for folder, every in parts if item.nodeid.startswith(folder)]
         steps += [slow_every] if item.get_closest_marker("slow") else []
-        if any(zlib.crc32(item.nodeid.encode()) % every for every in steps):
+        taken = [every for folder, every in rests if item.nodeid.startswith(folder)]
+        if any(number % every for every in steps) or any(number % every == 0 for every in taken):
             left.add(item)
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in left]

@@ -35,9 +35,9 @@ ENVIRONMENT = {"TENSORPLUG_PURE": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEB
 EVERY = {
     "mps_mlx": 150,
     "tensorplug-jax": 1000,  # XLA compiles each op for each shape
-    "tensorplug-opencl": 60,
+    "tensorplug-opencl": 150,
     "tensorplug-quant": 1,
-    "tensorplug-strict": 40,
+    "tensorplug-strict": 80,
 }
 
 

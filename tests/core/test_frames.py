@@ -68,7 +68,6 @@ def frames(call, x):
             found.append(frame.f_code.co_name)
 
     before = sys.getprofile()
-    gc.collect()
     gc.disable()  # what other tests left in cycles has callbacks of ours, which would count as frames
     sys.setprofile(note)
     try:
