@@ -10,7 +10,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd.transforms.pytree import tree_leaves
 from tensorplug.core.contexts import thread
@@ -37,6 +37,10 @@ from .nodes import (
     tensors_in,
 )
 from .noting import Noting
+from .reading import origins
+
+if TYPE_CHECKING:
+    from .data_sizes import DataSizes
 
 __all__ = ["CHANGED", "Recorder", "Uncapturable", "called", "capture", "settled"]
 
@@ -57,6 +61,7 @@ def capture(
     *args: Any,
     level: Level | None = None,
     shapes_from_data: bool = False,
+    data_sizes: DataSizes | None = None,
     kwargs: dict[str, Any] | None = None,
 ) -> Graph:
     """Return the graph of what a function or module does with arguments.
@@ -75,6 +80,9 @@ def capture(
     shapes_from_data : bool
         Whether ops whose result's shape depends on data (``nonzero``) are captured. The program must then
         make no use of that shape, which differs from run to run.
+    data_sizes : DataSizes, optional
+        Takes in the sizes that depend on data, and sets them: several graphs together tell what follows from
+        such a size.
     kwargs : dict, optional
         Further arguments by name.
 
@@ -98,6 +106,7 @@ def capture(
     """
 
     def run(recorder: Recorder) -> Graph:
+        recorder.data_sizes = data_sizes and data_sizes.anew()
         recorder.add_state(function)
         recorder.add_arguments(function, args, kwargs or {})
         with recorder.active():
@@ -152,6 +161,9 @@ class Recorder(Noting, Layer):
         self.line = 0
         self.level = level
         self.shapes_from_data = shapes_from_data
+        self.data_sizes: DataSizes | None = None
+        # Whether those of the latest call are among them, or depend on nothing but state and are asserted.
+        self.is_sized = self.is_asserted = False
         # What tells the settings that were read.
         self.settings: list[Callable[[], Any]] = []
         # Where new tensors are made, of which dtype.
@@ -239,6 +251,7 @@ class Recorder(Noting, Layer):
     ) -> Any:
         before = [(t, version_of(t), t._shape) for t in tensors_in((args, kwargs))]
         self.reads = []
+        self.is_sized = self.is_asserted = False
         self.inside = True
         try:
             result = proceed(*args, **kwargs)
@@ -250,6 +263,7 @@ class Recorder(Noting, Layer):
                 self.is_changed = False
                 self.apart.add(op.name)
                 self._refuse(CHANGED)
+            result = self._sized(op, args, kwargs, result)
             self._noted(op, args, kwargs, result, before)
         except Uncapturable as error:
             self._end(error)
@@ -259,6 +273,22 @@ class Recorder(Noting, Layer):
             self.noting = False
         return result
 
+    def _sized(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
+        """Return a result, with another size where that depends on data and is set."""
+        sizes = self.data_sizes
+        if sizes is None or kwargs.get("out") is not None:
+            return result
+        with layers.isolated():
+            arguments = op.bind(args, kwargs)
+            deciding = sizes.deciding(op, arguments)
+            if not deciding:
+                return result
+            if all([origins(self.value_of(tensor)) is not None for tensor in deciding]):
+                self.is_asserted = True
+                return result
+            self.is_sized = True
+            return sizes.resized(op, arguments, deciding, result, self.value_of)
+
     def _noted(
         self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, before: list[Any]
     ) -> None:
@@ -267,10 +297,10 @@ class Recorder(Noting, Layer):
         if any([isinstance(value, Generator) for value in (*args, *kwargs.values())]):
             self._refuse(f"{op.name}() draws from a generator of its own")
         made = tensors_in(result)
-        shaped = self.shapes_from_data or self._shaped(op, args, kwargs)
+        shaped = self.shapes_from_data or self.is_sized or self._shaped(op, args, kwargs)
         if not shaped and not self.reads:
             self.reads = ["the shape of what it returns"]
-        if self.reads and not (made and (shaped or self.follow)):
+        if self.reads and not (made and (shaped or self.follow or self.is_asserted)):
             given = () if self.follow else tensors_in((args, kwargs))
             if any([self._may_read(tensor) for tensor in given]):
                 self.apart.add(op.name)  # its body tells what is read, or it gets numbers
@@ -294,6 +324,8 @@ class Recorder(Noting, Layer):
                 self._note_out(op, args, dict(kwargs))
             else:
                 self._note(op, op.bind(args, kwargs), result, changed)
+            if self.is_sized and self.data_sizes is not None:
+                self.data_sizes.nodes.append(self.graph.nodes[-1])
             for tensor in () if shaped else made:
                 self._node(known_op("graph.expect_shape"), (self.value_of(tensor), tensor._shape))
 

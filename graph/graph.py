@@ -8,7 +8,7 @@ arguments returns them anew, and what the program changes outside is listed in :
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from tensorplug.autograd.grad_mode import no_grad
@@ -270,19 +270,20 @@ class Graph:
             raise ValueError(f"{(made & used).pop()} is used; replace it first")
         self.nodes.remove(node)
 
-    def remove_unused(self) -> int:
+    def remove_unused(self, kept: Collection[Node] = ()) -> int:
         """Take out the nodes whose values nobody uses, and unused state; return how many nodes there were.
 
-        What draws random numbers stays: the numbers after it would be others.
+        What draws random numbers stays: the numbers after it would be others. So do the nodes in `kept`.
         """
         used = set(self.outputs())
-        kept: list[Node] = []
+        left: list[Node] = []
         for node in reversed(self.nodes):
-            if node.op.random or not used.isdisjoint(node.outputs) or not node.outputs:
-                kept.append(node)
+            is_used = not used.isdisjoint(node.outputs) or not node.outputs or node in kept
+            if node.op.random or is_used:
+                left.append(node)
                 used.update(node.values())
-        removed = len(self.nodes) - len(kept)
-        self.nodes = kept[::-1]
+        removed = len(self.nodes) - len(left)
+        self.nodes = left[::-1]
         targets = {target for target, _ in self.writes}
         for value in list(self.inputs):
             if value.kind != "input" and value not in used and value not in targets:

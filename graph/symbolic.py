@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations
+from itertools import chain, combinations, islice
 from typing import Any
 
 from .graph import Graph
@@ -57,6 +57,14 @@ class Size:
             raise ValueError(f"{self!r} is no integer for {dict(sizes)}")
         return int(total)
 
+    @property
+    def name(self) -> str | None:
+        """The name of a size that stands by itself; None of an expression."""
+        if len(self.terms) != 1:
+            return None
+        (names,) = self.terms
+        return names[0] if len(names) == 1 and self.terms[names] == 1 else None
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Size) and self.terms == other.terms
 
@@ -83,7 +91,8 @@ def generalize(graphs: Sequence[tuple[Mapping[str, int], Graph]]) -> Graph | Non
     Parameters
     ----------
     graphs : sequence of (sizes, Graph)
-        At least one; of n sizes, 2ⁿ graphs in which each takes two values say all products.
+        At least one; of n sizes, 2ⁿ graphs in which each takes two values say all products, and n + 1, in
+        which at most one is not the first's, all sums.
     """
     settings = [sizes for sizes, _ in graphs]
     first = graphs[0][1]
@@ -160,10 +169,10 @@ class _Fit:
     def __init__(self, settings: list[Mapping[str, int]]) -> None:
         self.settings = settings
         names = sorted({name for sizes in settings for name in sizes})
-        products = [
-            product for count in range(len(names) + 1) for product in combinations(names, count)
-        ]
-        self.products = products[: len(settings)]
+        products = chain.from_iterable(
+            combinations(names, count) for count in range(len(names) + 1)
+        )
+        self.products = list(islice(products, len(settings)))
 
     def number(self, values: list[Any]) -> Any:
         """Return what numbers have in common: themselves, or an expression."""

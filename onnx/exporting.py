@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,6 +16,7 @@ from tensorplug.core import Tensor, ops
 from tensorplug.core.contexts import Block, Steps
 from tensorplug.core.tensor.host import host_array
 from tensorplug.graph import Graph, Node, Uncapturable, Value, capture
+from tensorplug.graph.data_sizes import DataSizes
 from tensorplug.graph.nodes import call, known_op, map_values, values_in
 from tensorplug.nn import Module
 
@@ -106,10 +109,18 @@ def export(
     args = args if isinstance(args, tuple) else (args,)
     given = dict(kwargs or {})
     with _evaluated(model), no_grad():
-        first = capture(model, *args, kwargs=given, level=lambda op, *_: op.name in LOWERINGS)
+        of_data = DataSizes()
+        first = capture(
+            model,
+            *args,
+            kwargs=given,
+            level=lambda op, *_: op.name in LOWERINGS,
+            data_sizes=of_data,
+        )
         names = _names([value.name for value in first.arguments], input_names, "input")
         sizes = varying(first, names, args, given, dynamic_shapes, dynamic_axes)
-        proto = _Export(model, args, given, sizes, opset_version, first).write(names, output_names)
+        made = _Export(model, args, given, sizes, opset_version, first, of_data)
+        proto = made.write(names, output_names)
     data = proto.SerializeToString() if proto.ByteSize() < LIMIT else None  # both take long
     if data is not None:
         onnx.checker.check_model(data)
@@ -149,9 +160,13 @@ class _Export:
         sizes: list[dict[int, str]],
         opset: int,
         first: Graph,
+        of_data: DataSizes,
     ) -> None:
         self.model, self.args, self.kwargs = model, args, kwargs
         self.sizes, self.opset = sizes, opset
+        # Sizes that depend on data: these, too, are others in each capture; equal ones may have to be one.
+        self.of_data = of_data
+        self.is_tied = False
         # What was captured of it as it is, which serves where no size varies and no more is taken apart.
         self.first: Graph | None = first
         self.multiples = True
@@ -163,19 +178,25 @@ class _Export:
 
     def _captures(self) -> list[Graph]:
         """Return the graph, where sizes vary for several choices of them."""
-        count = _CAPTURES if any(self.sizes) else 1
+        count = _CAPTURES if self._varies() else 1
         first, self.first = self.first, None
         if count == 1 and first is not None:
-            return [self._in_pieces(first)]
-        try:
-            return [self._captured(number, count) for number in range(count)]
-        except Exception:
-            if count == 1 or not self.multiples:
-                raise
-            self.multiples = False
-            return [self._captured(number, count) for number in range(count)]
+            return [self._in_pieces(first, self.of_data)]
+        while True:
+            try:
+                return [self._captured(number, count) for number in range(count)]
+            except Exception:
+                if count > 1 and self.multiples:
+                    self.multiples = False
+                elif len(self.of_data.found) > 1 and not self.is_tied:
+                    self.multiples = self.is_tied = True
+                else:
+                    raise
 
-    def _captured(self, number: int, count: int) -> Graph:
+    def _varies(self) -> bool:
+        return any(self.sizes) or bool(self.of_data.found)
+
+    def _captured(self, number: int, count: int, few: Mapping[str, int] | None = None) -> Graph:
         places: dict[int, int] = {}
         tensors: list[Tensor] = []
 
@@ -188,10 +209,15 @@ class _Export:
                 return tensor
             return resized(tensor, {d: chosen[n] for d, n in dims.items()})
 
-        chosen = self._choice(number)
+        chosen = self._choice(number) | dict(few or {})
         args, kwargs = mapped((self.args, self.kwargs), noted)
         try:
-            graph = capture(self.model, *args, kwargs=kwargs, level=self._kept)
+            data_sizes = DataSizes(self._data_names(), chosen if count > 1 else None)
+            graph = capture(
+                self.model, *args, kwargs=kwargs, level=self._kept, data_sizes=data_sizes
+            )
+            if count == 1:
+                self.of_data = data_sizes
         except Exception as error:
             if count > 1:
                 sizes = ", ".join(f"{name} = {size}" for name, size in chosen.items())
@@ -199,14 +225,14 @@ class _Export:
                     f"while exporting with {sizes}: a size that varies may have to be fixed"
                 )
             raise
-        return self._in_pieces(graph)
+        return self._in_pieces(graph, data_sizes)
 
-    def _in_pieces(self, graph: Graph) -> Graph:
+    def _in_pieces(self, graph: Graph, data_sizes: DataSizes) -> Graph:
         """Put what composites without a lowering are made of in their place: capture keeps calls in place."""
         others: dict[Value, Value] = {}
         # What was read depends on buffers and constants alone, which a model always has as they are here.
-        checks = known_op("graph.expect")
-        graph.nodes = [node for node in graph.nodes if node.op is not checks]
+        checks = known_op("graph.expect"), known_op("graph.expect_shape")
+        graph.nodes = [node for node in graph.nodes if node.op not in checks]
         for node in list(graph.nodes):
             if node.op.kind != "composite" or self._kept(node.op, (), {}):
                 continue
@@ -244,7 +270,7 @@ class _Export:
                 others[old] = others.get(source, source)
             graph.nodes.remove(node)
         graph.replace_all(others)
-        graph.remove_unused()
+        graph.remove_unused(data_sizes.nodes)
         return graph
 
     def _choice(self, number: int) -> dict[str, int]:
@@ -256,9 +282,31 @@ class _Export:
         for dims, tensor in zip(self.sizes, tensors_of((self.args, self.kwargs)), strict=False):
             for dim, name in dims.items():
                 base.setdefault(name, max(tensor.shape[dim], 2))
+        for name, size in zip(self._data_names(), self.of_data.found, strict=True):
+            base.setdefault(name, max(size, 2))
         more = [(number * (place + 1), size) for place, size in enumerate(base.values())]
         steps = [size * n for n, size in more] if self.multiples else [n for n, _ in more]
         return {name: size + step for (name, size), step in zip(base.items(), steps, strict=True)}
+
+    def _tell_courses(self, graph: Graph) -> None:
+        """Warn if the program does something else for so few elements that no capture had them."""
+        course = _course(graph)
+        for name, size in itertools.product(dict.fromkeys(self._data_names()), (1, 0)):
+            try:
+                other = self._captured(0, _CAPTURES, {name: size})
+            except Exception:  # what the program does of so few is its own affair
+                continue
+            if _course(other) != course:
+                warnings.warn(
+                    f"the program does something else where a size that depends on data is {size}: the model "
+                    "does what it does where that is larger",
+                    stacklevel=4,
+                )
+                return
+
+    def _data_names(self) -> list[str]:
+        taken = {name for dims in self.sizes for name in dims.values()}
+        return self.of_data.names_for(taken, self.is_tied)
 
     def write(self, names: Sequence[str], output_names: Sequence[str] | None) -> Any:
         """Return the model; an op of several that cannot be said as it is, is taken apart."""
@@ -299,7 +347,7 @@ class _Export:
                 except Inexpressible as error:
                     made, reason = None, str(error)
                 except TypeError as error:
-                    if not any(self.sizes):
+                    if not self._varies():
                         raise
                     made, reason = None, f"a size that varies: {error}"
                 if made is None or len(made) < len(node.outputs):
@@ -315,6 +363,7 @@ class _Export:
                 continue
             if failed:
                 raise _refusal([(n, self.reasons.get(n.op.name, reason)) for n, reason in failed])
+            self._tell_courses(graph)
             return self._model(graph, writer, output_names)
 
     def _model(self, graph: Graph, writer: Writer, output_names: Sequence[str] | None) -> Any:
@@ -360,6 +409,14 @@ class _Export:
         """Return the names of sizes by what they were in the captures."""
         choices = [self._choice(number) for number in range(_CAPTURES)]
         return {Size([c[name] for c in choices]): name for name in choices[0]}
+
+
+def _course(graph: Graph) -> list[Any]:
+    """Return which ops a graph calls, and of which values, by their numbers."""
+    values = [*graph.inputs, *[value for node in graph.nodes for value in node.outputs]]
+    numbers = {value: number for number, value in enumerate(values)}
+    calls = [(node.op, [numbers[value] for value in node.values()]) for node in graph.nodes]
+    return [*calls, [numbers[value] for value in graph.outputs()]]
 
 
 def _described(writer: Writer, value: Value, name: str, symbols: Mapping[Size, str]) -> Any:

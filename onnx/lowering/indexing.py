@@ -169,6 +169,35 @@ def _index(
     return w.add("Transpose", picked, perm=back)
 
 
+def nonzero_places(w: Writer, input: Value) -> list[str]:
+    """Return for each dimension where along it the elements lie that are not zero."""
+    found = w.add("NonZero", w.value(input))
+    return [
+        w.add("Gather", found, w.constant(dim, dtypes.int64), axis=0)
+        for dim in range(len(input.shape))
+    ]
+
+
+@lowering("repeat_interleave")
+def _repeat_interleave(
+    w: Writer, node: Node, input: Value, repeats: Any = None, dim: int | None = None, **rest: Any
+) -> str:
+    counts = input if repeats is None else repeats
+    if not isinstance(counts, Value) or len(counts.shape) != 1 or counts.shape[0] == 1:
+        raise Inexpressible("repeats that are one number")
+    each, first, one = w.value(counts, dtypes.int64), *[w.constant(n, dtypes.int64) for n in (0, 1)]
+    ends = w.add("Unsqueeze", w.add("CumSum", each, first), w.ints([0]))
+    total = w.add("ReduceSum", each, keepdims=0)
+    places = w.add("Unsqueeze", w.add("Range", first, total, one), w.ints([1]))
+    # As many of them end before a place as there are in front of the one that it belongs to.
+    before = w.cast(w.add("LessOrEqual", ends, places), dtypes.int64)
+    chosen = w.add("ReduceSum", before, w.ints([1]), keepdims=0)
+    if repeats is None:
+        return chosen
+    x = w.value(input) if dim is not None else w.reshape(w.value(input), [-1])
+    return w.add("Gather", x, chosen, axis=dim or 0)
+
+
 @lowering("index_put")
 def _index_put(
     w: Writer,

@@ -10,6 +10,7 @@ from tensorplug.core.device import dtypes
 from tensorplug.graph import Node, Value
 
 from ..writing import Inexpressible, Writer
+from .indexing import nonzero_places
 from .table import LOWERINGS, lowering
 
 __all__: list[str] = []
@@ -277,9 +278,11 @@ def _atan2(w: Writer, node: Node, input: Any, other: Any, **rest: Any) -> str:
 @lowering("where")
 def _where(
     w: Writer, node: Node, condition: Value, input: Any = None, other: Any = None, **rest: Any
-) -> str:
+) -> str | list[str]:
     if input is None:
-        raise Inexpressible("where of one argument")
+        if not condition.shape:
+            raise Inexpressible("where of a single truth value")
+        return nonzero_places(w, condition)
     choice, (a, b) = w.value(condition, dtypes.bool_), _both(w, node, input, other)
     if node.output.dtype is dtypes.bool_:  # onnxruntime's Where takes no truth values
         return w.add("Or", w.add("And", choice, a), w.add("And", w.add("Not", choice), b))

@@ -9,6 +9,7 @@ from tensorplug.core.device import dtypes
 from tensorplug.graph import Node, Value
 
 from ..writing import Inexpressible, Writer
+from .indexing import nonzero_places
 from .table import LOWERINGS, lowering
 
 __all__: list[str] = []
@@ -147,7 +148,11 @@ def _topk(
 
 
 @lowering("nonzero")
-def _nonzero(w: Writer, node: Node, input: Value, as_tuple: bool = False, **rest: Any) -> str:
-    if as_tuple or not input.shape:
-        raise Inexpressible("nonzero of a single number, or as a tuple")
+def _nonzero(
+    w: Writer, node: Node, input: Value, as_tuple: bool = False, **rest: Any
+) -> str | list[str]:
+    if not input.shape:
+        raise Inexpressible("nonzero of a single number")
+    if as_tuple:
+        return nonzero_places(w, input)
     return w.add("Transpose", w.add("NonZero", w.value(input)), perm=[1, 0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tensorplug.autograd import no_grad
@@ -20,6 +20,7 @@ from tensorplug.core.device.dtypes import DType
 from tensorplug.core.ops.creation.creation import zeros
 from tensorplug.graph import Graph, Uncapturable
 from tensorplug.graph.capture import Recorder, named_tensors, settled
+from tensorplug.graph.data_sizes import DataSizes
 from tensorplug.graph.symbolic import at, generalize, same
 from tensorplug.nn import Module
 
@@ -27,6 +28,8 @@ from ..random import get_rng_state, set_rng_state
 from .dims import Dim, DimHint
 from .program import ExportedProgram, Leaf
 
+#: Sizes that vary, of whose products others may be sums; where there are more, others are sums of them alone.
+_MOST = 4
 _PLAIN = (int, float, complex, bool, str, type(None), DType, Device)
 
 
@@ -44,8 +47,8 @@ def export(
     Parameters
     ----------
     mod : Module
-        It runs with the arguments, and once for each combination of two sizes of each ``Dim``; its state
-        and the random numbers to come are as before.
+        It runs with the arguments, and some times with others, in which each ``Dim``, and each size that
+        depends on data, takes a second value; its state and the random numbers to come are as before.
     args, kwargs
         Tensors in any nesting of tuples, lists and dicts, and plain values, which the program holds for.
     dynamic_shapes : tuple or dict, optional
@@ -59,8 +62,10 @@ def export(
     Raises
     ------
     Uncapturable
-        If what the module does depends on its arguments' data. What it reads of its buffers and constants,
-        which it doesn't write, it may: the program raises ``RuntimeError`` once these were changed.
+        If what the module does depends on its arguments' data. Sizes may: those of ``nonzero``, ``x[mask]``,
+        ``masked_select``, ``unique`` and ``repeat_interleave`` are found in each run. What it reads of its
+        buffers and constants, which it doesn't write, it may: the program raises ``RuntimeError`` once these
+        were changed.
     ValueError
         If it does something else for other sizes.
 
@@ -116,6 +121,7 @@ def _exported(
     kwargs: dict[str, Any],
     shapes: dict[int, dict[int, Dim]],
     asserted: bool,
+    is_tied: bool = False,
 ) -> ExportedProgram:
     leaves, tree = tree_flatten((tuple(args), kwargs))
     dims: dict[str, Dim] = {}
@@ -125,11 +131,8 @@ def _exported(
             dims.setdefault(dim.name, dim)
             if sizes.setdefault(dim.name, tensor.shape[number]) != tensor.shape[number]:
                 raise ValueError(f"export(): {dim} is {sizes[dim.name]} and {tensor.shape[number]}")
-    others = {
-        name: _other(dims[name], size, number) for number, (name, size) in enumerate(sizes.items())
-    }
 
-    def captured(setting: Mapping[str, int]) -> tuple[Graph, Any]:
+    def captured(setting: Mapping[str, int], data_sizes: DataSizes) -> tuple[Graph, Any]:
         def resized(leaf: Any) -> Any:
             found = shapes.get(id(leaf), {})
             if all([setting[dim.name] == leaf.shape[number] for number, dim in found.items()]):
@@ -141,25 +144,84 @@ def _exported(
 
         given = [resized(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         own, named = tree_unflatten(given, tree)
-        return _captured(mod, own, named, asserted)
+        return _captured(mod, own, named, asserted, data_sizes)
 
-    settings = [
-        dict(zip(sizes, chosen, strict=True))
-        for chosen in itertools.product(*[(size, others[name]) for name, size in sizes.items()])
-    ]
-    graphs = [captured(setting) for setting in settings]
-    graph = generalize([(s, g) for s, (g, _) in zip(settings, graphs, strict=True)])
-    beyond = {
-        name: _other(dims[name], size, number + 5)
-        for number, (name, size) in enumerate(sizes.items())
-    }
-    if graph is None or (sizes and not same(at(graph, beyond), captured(beyond)[0])):
+    of_data = DataSizes()
+    first, outputs = captured(sizes, of_data)
+    names = of_data.names_for(dims, is_tied)
+    for name, size in zip(names, of_data.found, strict=True):
+        dims.setdefault(name, Dim(name))
+        sizes.setdefault(name, max(size, 2))
+
+    def graph_at(setting: Mapping[str, int]) -> tuple[dict[str, int], Graph]:
+        of_data = DataSizes(names, setting)
+        graph = captured(setting, of_data)[0]
+        return {**setting, **of_data.fixed}, graph
+
+    try:
+        graph = _general(graph_at, dims, sizes) if sizes else first
+    except Exception:
+        if is_tied or len(set(of_data.names_for(dims, is_tied=True))) == len(names):
+            raise
+        # Sizes of data that were equal are taken to be so always.
+        return _exported(mod, args, kwargs, shapes, asserted, is_tied=True)
+    for name in [name for name in dict.fromkeys(names) if name in dims]:
+        dims[name] = Dim(name, min=_least(graph_at, graph, sizes, name))
+    inputs = tree_unflatten([Leaf() if isinstance(leaf, Tensor) else leaf for leaf in leaves], tree)
+    return ExportedProgram(graph, dims, inputs, outputs)
+
+
+def _general(
+    graph_at: Callable[[Mapping[str, int]], tuple[dict[str, int], Graph]],
+    dims: dict[str, Dim],
+    sizes: dict[str, int],
+) -> Graph:
+    """Return the graph for all sizes; take out those that turn out to be fixed."""
+    others, beyond = (
+        {
+            name: _other(dims[name], size, number + far)
+            for number, (name, size) in enumerate(sizes.items())
+        }
+        for far in (0, 5)
+    )
+    settings: list[dict[str, int]]
+    if len(sizes) > _MOST:
+        settings = [sizes, *[{**sizes, name: other} for name, other in others.items()]]
+    else:
+        pairs = [(size, others[name]) for name, size in sizes.items()]
+        settings = [dict(zip(sizes, chosen, strict=True)) for chosen in itertools.product(*pairs)]
+    found = [graph_at(setting) for setting in settings]
+    fixed = [name for name in sizes if len({setting[name] for setting, _ in found}) == 1]
+    for name in fixed:
+        for setting, _ in found:
+            del setting[name]
+        del dims[name]
+    graph = generalize(found)
+    if graph is None or not same(at(graph, beyond), graph_at(beyond)[1]):
         raise ValueError(
             f"export(): the module does something else for other sizes of {', '.join(sizes)}; leave those "
             "out of dynamic_shapes, or write the program so that sizes decide nothing"
         )
-    inputs = tree_unflatten([Leaf() if isinstance(leaf, Tensor) else leaf for leaf in leaves], tree)
-    return ExportedProgram(graph, dims, inputs, graphs[0][1])
+    return graph
+
+
+def _least(
+    graph_at: Callable[[Mapping[str, int]], tuple[dict[str, int], Graph]],
+    graph: Graph,
+    sizes: Mapping[str, int],
+    name: str,
+) -> int:
+    """Return the least size for which the program is that of larger ones; it need not be so for 1 or 0."""
+    least = 2
+    for size in (1, 0):
+        try:
+            setting, found = graph_at({**sizes, name: size})
+            if not same(at(graph, setting), found):
+                break
+        except Exception:  # what the program does of so few is its own affair
+            break
+        least = size
+    return least
 
 
 def _other(dim: Dim, size: int, number: int) -> int:
@@ -172,7 +234,11 @@ def _other(dim: Dim, size: int, number: int) -> int:
 
 
 def _captured(
-    mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], asserted: bool
+    mod: Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    asserted: bool,
+    data_sizes: DataSizes,
 ) -> tuple[Graph, Any]:
     kept = [(buffer, buffer.clone()) for buffer in mod.buffers()]
     random = get_rng_state()
@@ -186,6 +252,7 @@ def _captured(
 
     def run(recorder: Recorder) -> Graph:
         put_back()  # what a former run wrote
+        recorder.data_sizes = data_sizes.anew()
         recorder.add_state(mod)
         names = {id(tensor): name for name, tensor in named_tensors(mod, args, kwargs)}
         for leaf in tree_leaves((args, kwargs)):  # in the order in which calls are bound
@@ -204,7 +271,7 @@ def _captured(
         graph = settled(run, asserted=asserted)
     finally:
         put_back()
-    graph.remove_unused()
+    graph.remove_unused(data_sizes.nodes)
     return graph, results[0]
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tensorplug.autograd.transforms.pytree import tree_flatten, tree_unflatten
 from tensorplug.core import Tensor
 from tensorplug.graph import Graph
+from tensorplug.graph.data_sizes import evaluate
 from tensorplug.graph.nodes import values_in
 from tensorplug.graph.symbolic import Size, at
 from tensorplug.nn import Module
@@ -34,7 +35,7 @@ class ExportedProgram:
     graph : tensorplug.graph.Graph
         The calls. Sizes that may differ are expressions in the names of their ``Dim``.
     dims : dict
-        The sizes that may differ, by name.
+        The sizes that may differ, by name; those that depend on data are ``u0``, ``u1`` ….
 
     Examples
     --------
@@ -116,10 +117,14 @@ class ExportedProgram:
                         f"{value.name} is {value.type}, got sizes {list(tensor.shape)}"
                     )
         for name, size in sizes.items():
-            dim = self.dims[name]
-            if size < dim.min or (dim.max is not None and size > dim.max):
-                raise ValueError(f"{dim} does not take {size}")
+            self.check_size(name, size)
         return found, sizes
+
+    def check_size(self, name: str, size: int) -> None:
+        """Raise ValueError if a size that may differ has none of the values that it may have."""
+        dim = self.dims[name]
+        if size < dim.min or (dim.max is not None and size > dim.max):
+            raise ValueError(f"{dim} does not take {size}")
 
 
 class Leaf:
@@ -152,6 +157,20 @@ class _ProgramModule(Module):
         """Run the program."""
         program: ExportedProgram = self.__dict__["_program"]
         tensors, sizes = program.bind(args, kwargs)
+        state = {**dict(self.named_parameters()), **dict(self.named_buffers())}
+        given = iter(tensors)
+        inputs = [next(given) if v.kind == "input" else state[v.name] for v in program.graph.inputs]
+        if len(sizes) < len(program.dims):
+            leaves, written = evaluate(program.graph, inputs, sizes, program.check_size)
+        else:
+            leaves, written = self._graph(sizes).evaluate(inputs)
+        for target, new in written:
+            target.copy_(new)
+        return _filled(program._outputs, leaves)
+
+    def _graph(self, sizes: dict[str, int]) -> Graph:
+        """Return the graph for sizes of the arguments, which are all."""
+        program: ExportedProgram = self.__dict__["_program"]
         graphs: dict[Any, Graph] = self.__dict__["_graphs"]
         key = tuple(sizes.items())
         graph = graphs.get(key)
@@ -159,13 +178,7 @@ class _ProgramModule(Module):
             if len(graphs) > 64:
                 graphs.clear()
             graph = graphs[key] = at(program.graph, sizes) if sizes else program.graph
-        state = {**dict(self.named_parameters()), **dict(self.named_buffers())}
-        given = iter(tensors)
-        inputs = [next(given) if v.kind == "input" else state[v.name] for v in graph.inputs]
-        leaves, written = graph.evaluate(inputs)
-        for target, new in written:
-            target.copy_(new)
-        return _filled(program._outputs, leaves)
+        return graph
 
 
 def _collect(wanted: Any, given: Any, where: str, found: list[Any]) -> None:
