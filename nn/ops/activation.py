@@ -258,7 +258,7 @@ def softplus_backward(g: Tensor, input: Tensor, beta: Real, threshold: Real) -> 
     return widened(body, g, input)
 
 
-@composite(rule=_rule_of("logsigmoid"), method=False)
+@composite(rule=_rule_of("logsigmoid"), rows=True, method=False)
 def logsigmoid(input: Tensor) -> Tensor:
     """Return ``log(sigmoid(x))``, which neither overflows nor cancels.
 
@@ -551,7 +551,7 @@ def _canonical_rrelu(
     return input, lower, upper, bool(training)
 
 
-@composite(rule=_canonical_rrelu, random=True, method=False)
+@composite(rule=_canonical_rrelu, rows=True, random=True, method=False)
 def rrelu(
     input: Tensor,
     lower: Real = 1.0 / 8,

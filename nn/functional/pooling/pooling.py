@@ -230,10 +230,12 @@ def _max_pools(count: int) -> tuple[MaxPool, MaxPoolWithIndices]:
     with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
     with_indices.__doc__ = f"Return :func:`{name}` and the places."
     values = "input, kernel_size, stride, padding, dilation, ceil_mode"
-    one = composite(values, rule=_max_pool_rule(count, name, both=False), method=False)
+    rows = count == 1
+    one = composite(values, rule=_max_pool_rule(count, name, both=False), rows=rows, method=False)
     both = composite(
         values,
         rule=_max_pool_rule(count, name, both=True),
+        rows=rows,
         outputs="values, indices",
         method=False,
     )
@@ -370,7 +372,7 @@ def avg_pool2d(
     return means
 
 
-@composite_like(avg_pool2d, rule=_avg_pool_rule(3), method=False)
+@composite_like(avg_pool2d, rule=_avg_pool_rule(3), rows=True, method=False)
 def avg_pool3d(*args: Any) -> Tensor:
     """Return the mean of each window of three dimensions; see :func:`avg_pool2d`."""
     return _avg_pool(*args)
