@@ -1,8 +1,8 @@
 """The order of memory of results beside torch's, over the operators of its database and orders of arguments.
 
-Where torch's result lies row by row a program may ``view`` it in another shape, so ours must lie so, too; where
-torch's lies in another order and ours row by row, no program is refused. Prints how many results were seen, and
-which are dense here in another order than in torch, for none of the reasons that are known.
+Where torch's result lies row by row a program may ``view`` it in another shape, so ours must lie so, too;
+where torch's lies in another order and ours row by row, no program is refused. Prints how many results were
+seen, and which are dense here in another order than in torch, for none of the reasons that are known.
 """
 
 import itertools
