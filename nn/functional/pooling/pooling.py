@@ -10,6 +10,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite, composite_like
 from tensorplug.core.dispatch.out_dtypes import exact_out
+from tensorplug.core.ops import where
 from tensorplug.core.tensor.shapes import Shape
 
 from ...ops import pooling as ops
@@ -408,8 +409,9 @@ def _lp_pool(input: Any, norm_type: float, kernel: Any, stride: Any, ceil_mode: 
     # Odd powers may be negative: those count as zero, without the slope of abs at it.
     sums = means.sign() * means.abs().relu() * math.prod(kernel)
     none_there = sums == 0  # the root has no slope
-    roots = sums.masked_fill(none_there, 1.0) ** (1.0 / norm_type)
-    return roots.masked_fill(none_there, 0.0)
+    # Not by masked_fill, whose result lies row by row.
+    roots = where(none_there, 1.0, sums) ** (1.0 / norm_type)
+    return where(none_there, 0.0, roots)
 
 
 @composite(rule=_lp_pool_rule(2), method=False)
