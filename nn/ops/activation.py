@@ -307,10 +307,6 @@ def _canonical_hardtanh(
                 f"{min_val} and {max_val}"
             )
         min_val, max_val = fitting(min_val, dtype), fitting(max_val, dtype)
-    if min_val > max_val:
-        raise ValueError(
-            f"hardtanh(): min_val cannot be greater than max_val, got {min_val} and {max_val}"
-        )
     return input, min_val, max_val
 
 
