@@ -295,7 +295,7 @@ class UntypedStorage:
         """
         if not self.resizable():
             raise RuntimeError(
-                "resize_(): Trying to resize storage that is not resizable: its memory belongs to somebody else"
+                "resize_(): Trying to resize storage that is not resizable: somebody else has its memory"
             )
         if size != self.nbytes():
             made = creation.empty_of((size,), uint8, self.device)
@@ -317,7 +317,7 @@ class UntypedStorage:
             rows.copy_(rows.flip(1))
 
     def resizable(self) -> bool:
-        """Return whether the storage can be given another size: it gets other memory, unless somebody has it."""
+        """Return whether the storage can be given another size: unless somebody else has its memory."""
         return not taken_from(self._elements._array)
 
     def to(self, *, device: Device | str, non_blocking: bool = False) -> UntypedStorage:
