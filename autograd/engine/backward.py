@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from tensorplug.core.contexts import Context, declare, thread
@@ -20,9 +21,10 @@ from ..graph.edges import EdgeOutput, GradientEdge, stand_in
 from ..graph.nodes import Node, OpNode
 from ..graph.views import edge_of, requires_grad
 from ..vmap.vmap import vmap
-from . import arithmetic, backward_hooks
+from . import arithmetic, backward_hooks, nested_passes
 from .accumulation import accumulate
 from .arithmetic import normal
+from .backward_callbacks import running
 from .engine import ACCUMULATE, BackwardPass
 
 
@@ -138,11 +140,12 @@ def _start(pass_: BackwardPass, outputs: tuple[Any, ...], gradients: list[Any]) 
         (edge_of(output), gradient._array if pass_.raw else gradient)
         for output, gradient in zip(outputs, gradients, strict=True)
     ]
+    run = pass_.run if running.current is None else partial(nested_passes.run, pass_)
     if dispatch_state.layers_active and thread.stack:
         with _SEEN:
-            pass_.run(roots)
+            run(roots)
     else:
-        pass_.run(roots)
+        run(roots)
 
 
 def _refuse_in_transforms() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 
 class _Running(threading.local):
-    """The pass that this thread runs, or None."""
+    """The pass that this thread runs, or None, and how many it runs within that."""
 
     current: Any = None
+    depth: int = 0
 
     @property
     def targets(self) -> bool | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Self
+from weakref import WeakSet
 
 from tensorplug.core.contexts import Context
 from tensorplug.core.device.device import CPU
@@ -69,7 +70,9 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 class allow_mutation_on_saved_tensors(saved_tensors_hooks, contextlib.ContextDecorator):
     """Let tensors be written to in place after nodes have saved them, within a ``with`` block.
 
-    Nodes that are made there keep copies. (Torch copies when a tensor is written to.)
+    Nodes that are made there keep copies. (Torch copies when a tensor is written to, and forgets the copies
+    at the end of the block.) What ``with`` gives a name to has ``clear()``, which forgets them: a backward
+    that needs one raises.
 
     Examples
     --------
@@ -85,7 +88,40 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks, contextlib.ContextDec
     """
 
     def __init__(self) -> None:
-        super().__init__(Tensor.clone, lambda tensor: tensor)
+        self._copies: WeakSet[_Copy] = WeakSet()
+        super().__init__(self._copied, _Copy.found)
+
+    def _copied(self, tensor: Tensor) -> _Copy:
+        copy = _Copy(tensor.clone())
+        self._copies.add(copy)
+        return copy
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        return self
+
+    def clear(self) -> None:
+        """Forget all copies."""
+        for copy in list(self._copies):
+            copy.tensor = None
+
+
+class _Copy:
+    """What a node keeps of a tensor that may be written to."""
+
+    __slots__ = ("__weakref__", "tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor: Tensor | None = tensor
+
+    def found(self) -> Tensor:
+        """Return the tensor."""
+        if self.tensor is None:
+            raise AssertionError(
+                "a tensor that the backward needs was forgotten by the clear() of "
+                "allow_mutation_on_saved_tensors"
+            )
+        return self.tensor
 
 
 class save_on_cpu(saved_tensors_hooks, contextlib.ContextDecorator):

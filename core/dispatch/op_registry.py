@@ -27,6 +27,7 @@ from .declared_shapes import ShapeRule
 from .op import Delegated, Op, OpKind, Spec, first_tensor
 from .op_names import defined_by, find_op, get_op
 from .registered_ops import all_ops, claim, handle, has_op, op_at, register_op, unregister_op
+from .rows import in_rows
 from .state import dispatch_state
 
 if TYPE_CHECKING:
@@ -196,6 +197,7 @@ def composite(
     name: str | None = None,
     elementwise: bool = False,
     keeps_format: bool = False,
+    rows: bool = False,
     view: bool = False,
     layout: bool = False,
     reads_layout: bool = False,
@@ -245,6 +247,9 @@ def composite(
     With ``keeps_format=True`` the result for images that lie channels last does so, too: kernels and body are
     free to make it in any order, and it is copied where they did.
 
+    With ``rows=True`` the result lies row by row, in whatever order the first argument is: that is copied
+    before. In-place variants are called with it as it is.
+
     With ``view=True`` the result may share the input's memory. A kernel then serves only where nobody
     sees that (replayed formulas): a tensor has to know what it is a view of.
 
@@ -280,6 +285,7 @@ def composite(
             aliases,
             rule=held or rule,
             keeps_format=keeps_format,
+            rows=rows,
         )
         op: Op = made.op
         if held is not None:
@@ -308,13 +314,14 @@ def composite_like(
     function: Callable[P, Any],
     *,
     rule: Callable[..., Any] | None = None,
+    rows: bool = False,
     outputs: str | type[Any] = "result",
     method: bool = True,
 ) -> Callable[[Callable[..., R]], Callable[P, R]]:
     """Declare a composite with the parameters of another one.
 
-    The body gets them all by position, defaults filled in, or what the `rule` returns. `rule`, `outputs` and
-    `method` are :func:`composite`'s.
+    The body gets them all by position, defaults filled in, or what the `rule` returns. `rule`, `rows`,
+    `outputs` and `method` are :func:`composite`'s.
 
     Examples
     --------
@@ -343,6 +350,7 @@ def composite_like(
             (),
             rule=rule,
             declaration=template.declaration,
+            rows=rows,
         )
         op: Op = made.op
         op.leading = op.arity
@@ -432,6 +440,7 @@ def _declare(
     declaration: Callable[..., Any] | None = None,
     checked: bool = False,
     keeps_format: bool = False,
+    rows: bool = False,
 ) -> Any:
     op = claim(name or function.__name__)
     op.declared = True
@@ -484,6 +493,7 @@ def _declare(
     op.method = short if method else None
     op.inplace = f"{short}_" if inplace else None
     op.aliases = aliases
-    op.call = functools.wraps(function)(dispatch_state.build_call(op))
+    call = dispatch_state.build_call(op)
+    op.call = functools.wraps(function)(in_rows(op, call) if rows else call)
     op.call.op = op  # type: ignore[attr-defined]
     return op.call

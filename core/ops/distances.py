@@ -255,7 +255,7 @@ def pdist_backward(g: Tensor, input: Tensor, p: float, result: Tensor) -> Tensor
     )
 
 
-@composite(inplace=True)
+@composite(rows=True, inplace=True)
 def renorm(input: Tensor, p: Number, dim: int, maxnorm: Number) -> Tensor:
     """Return `input` with each slice along `dim` scaled down to a `p`-norm of at most `maxnorm`.
 

@@ -1,7 +1,8 @@
 """Writes to tensors of which several elements are one in memory, as those of an expanded one are.
 
 Filling such a tensor means the same in any order, and what is written at positions counts in the order of the
-positions, as in torch; which warns of all but ``fill_`` and ``zero_``. Other in-place variants are refused.
+positions, as in torch; which warns of those. Zeros beside a diagonal are written wherever one of the elements
+that are one in memory gets one. Other in-place variants are refused.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from ..device.dtypes import bool_
 from ..dispatch.op_registry import handle
 from ..dispatch.writes import EXPANDED, inplace
 from ..errors import warn
@@ -19,6 +21,7 @@ from .indexing.take import put
 from .masking import masked_fill
 from .shape.expansion import expand
 from .shape.shape import reshape
+from .triangles import tril, triu
 
 _ANY = handle("any")
 _ARANGE = handle("arange")
@@ -71,6 +74,24 @@ def _masked_fill(target: Any, mask: Any, value: Any) -> None:
     for dim in _repeated(target):
         mask = _ANY.call(mask, dim, keepdim=True)
     inplace(masked_fill.op, "masked_fill_", _once(target), (mask, value), {})  # type: ignore[attr-defined]
+
+
+def _cut_off(cut: Callable[..., Any], target: Any, diagonal: int) -> None:
+    """Write zeros where one of the elements that are one in memory lies on the wrong side of a diagonal."""
+    outside = cut(target.new_ones(target._shape, dtype=bool_), diagonal).logical_not()
+    for dim in _repeated(target):
+        outside = _ANY.call(outside, dim, keepdim=True)
+    inplace(masked_fill.op, f"{cut.__name__}_", _once(target), (outside, 0), {})  # type: ignore[attr-defined]
+
+
+@_writes("tril_")
+def _tril(target: Any, diagonal: int = 0) -> None:
+    _cut_off(tril, target, diagonal)
+
+
+@_writes("triu_")
+def _triu(target: Any, diagonal: int = 0) -> None:
+    _cut_off(triu, target, diagonal)
 
 
 @_writes("index_fill_")

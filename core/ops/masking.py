@@ -102,7 +102,7 @@ def where(
 _WHERE: Op = where.op  # type: ignore[attr-defined]
 
 
-@composite(inplace=True)
+@composite(rows=True, inplace=True)
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     """Return `input` with `value` where the mask is true, in the dtype of `input`.
 

@@ -120,7 +120,7 @@ def _canonical_roll(input: Any, shifts: Any, dims: Any = None) -> Any:
     return input, steps, tuple([existing_dim(axis, len(shape), "roll") for axis in axes])
 
 
-@composite(rule=_canonical_roll)
+@composite(rule=_canonical_roll, rows=True)
 def roll(
     input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None
 ) -> Tensor:

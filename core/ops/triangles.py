@@ -47,7 +47,7 @@ def _canonical_tril(input: Any, diagonal: int = 0) -> tuple[Tensor, int]:
     return input, int(diagonal)
 
 
-@composite(rule=_canonical_tril, inplace=True)
+@composite(rule=_canonical_tril, rows=True, inplace=True)
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a copy of a matrix, or a batch of them, with zeros above a diagonal.
 
@@ -66,7 +66,7 @@ def _canonical_triu(input: Any, diagonal: int = 0) -> tuple[Tensor, int]:
     return input, int(diagonal)
 
 
-@composite(rule=_canonical_triu, inplace=True)
+@composite(rule=_canonical_triu, rows=True, inplace=True)
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a copy of a matrix, or a batch of them, with zeros below a diagonal.
 

@@ -17,6 +17,7 @@ from ..dispatch.state import dispatch_state
 from ..ops.rules import check_tensor
 from .base import storage_of, version_of
 from .creation import empty_of, show_memory
+from .exposure import taken_from
 from .layout import preserve_format, strides_of, suggested_format
 from .predicates import is_tensor
 from .shapes import as_shape, check_sizes, contiguous_strides
@@ -45,6 +46,11 @@ def resize_(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
         The shape.
     memory_format : memory_format, optional
         In which order the elements fill the shape; by default row by row.
+
+    Raises
+    ------
+    RuntimeError
+        If the memory is too small and belongs to somebody else, as that of :func:`from_numpy` does.
     """
     if not sizes:
         raise TypeError("resize_(): the sizes are missing; resize_(()) makes a number")
@@ -87,6 +93,11 @@ def _with_room(memory: Any, size: int) -> Any:
     present = memory._shape[0]
     if size <= present:
         return memory
+    if taken_from(memory._array):
+        raise RuntimeError(
+            f"resize_(): Trying to resize storage that is not resizable: {size} elements are more than the "
+            f"{present} of memory that belongs to somebody else"
+        )
     made = empty_of((size,), memory._key.dtype, memory._key.device)
     made[:present].copy_(memory)
     if fills_memory[0]:

@@ -17,6 +17,7 @@ from ..dispatch.keys import default_device
 from ..dispatch.state import dispatch_state
 from . import creation, host
 from .base import new_tensor, storage_of
+from .exposure import taken_from
 from .legacy import is_size
 from .shapes import as_shape, contiguous_strides
 
@@ -285,7 +286,17 @@ class UntypedStorage:
         return UntypedStorage(size, device=self.device)
 
     def resize_(self, size: int) -> Self:
-        """Give the storage another size; tensors keep the memory that they have."""
+        """Give the storage another size; tensors keep the memory that they have.
+
+        Raises
+        ------
+        RuntimeError
+            If the memory belongs to somebody else.
+        """
+        if not self.resizable():
+            raise RuntimeError(
+                "resize_(): Trying to resize storage that is not resizable: somebody else has its memory"
+            )
         if size != self.nbytes():
             made = creation.empty_of((size,), uint8, self.device)
             kept = min(size, self.nbytes())
@@ -306,8 +317,8 @@ class UntypedStorage:
             rows.copy_(rows.flip(1))
 
     def resizable(self) -> bool:
-        """Return whether the storage can be given another size: always, as it gets other memory."""
-        return True
+        """Return whether the storage can be given another size: unless somebody else has its memory."""
+        return not taken_from(self._elements._array)
 
     def to(self, *, device: Device | str, non_blocking: bool = False) -> UntypedStorage:
         """Return the storage, or a copy of it on another device."""

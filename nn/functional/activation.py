@@ -115,15 +115,17 @@ def hardtanh(
     >>> hardtanh(tp.tensor([-3.0, 0.5]))
     tensor([-1.0000,  0.5000])
     """
-    if inplace:
-        return _written(ops.hardtanh, input, min_val, max_val)
-    return ops.hardtanh(input, min_val, max_val)
+    if min_val > max_val:
+        raise ValueError(
+            f"hardtanh(): min_val cannot be greater than max_val, got {min_val} and {max_val}"
+        )
+    return hardtanh_(input, min_val, max_val) if inplace else ops.hardtanh(input, min_val, max_val)
 
 
 @defined_by(ops.hardtanh)
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """Return :func:`hardtanh`, in place."""
-    return hardtanh(input, min_val, max_val, True)
+    """Return :func:`hardtanh`, in place; a bound below the other wins, as in :func:`clamp`."""
+    return _written(ops.hardtanh, input, min_val, max_val)
 
 
 @defined_by(ops.leaky_relu)

@@ -209,7 +209,7 @@ def _transposed(
     return output if bias is None else output + bias.reshape(-1, *[1] * len(stride))
 
 
-@composite(rule=_rule(1), method=False)
+@composite(rule=_rule(1), rows=True, method=False)
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -288,7 +288,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     return output.permute(2, 0, 1)
 
 
-@composite(rule=_transposed_rule(1), method=False)
+@composite(rule=_transposed_rule(1), rows=True, method=False)
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,

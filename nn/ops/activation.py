@@ -258,7 +258,7 @@ def softplus_backward(g: Tensor, input: Tensor, beta: Real, threshold: Real) -> 
     return widened(body, g, input)
 
 
-@composite(rule=_rule_of("logsigmoid"), method=False)
+@composite(rule=_rule_of("logsigmoid"), rows=True, method=False)
 def logsigmoid(input: Tensor) -> Tensor:
     """Return ``log(sigmoid(x))``, which neither overflows nor cancels.
 
@@ -307,10 +307,6 @@ def _canonical_hardtanh(
                 f"{min_val} and {max_val}"
             )
         min_val, max_val = fitting(min_val, dtype), fitting(max_val, dtype)
-    if min_val > max_val:
-        raise ValueError(
-            f"hardtanh(): min_val cannot be greater than max_val, got {min_val} and {max_val}"
-        )
     return input, min_val, max_val
 
 
@@ -551,7 +547,7 @@ def _canonical_rrelu(
     return input, lower, upper, bool(training)
 
 
-@composite(rule=_canonical_rrelu, random=True, method=False)
+@composite(rule=_canonical_rrelu, rows=True, random=True, method=False)
 def rrelu(
     input: Tensor,
     lower: Real = 1.0 / 8,

@@ -452,6 +452,19 @@ def test_saved_tensors_may_be_written_to() -> None:
     assert x.grad.tolist() == [22, 22]
 
 
+def test_copies_of_saved_tensors_can_be_forgotten() -> None:
+    x = tp.full((2,), 2.0, requires_grad=True)
+    with tp.autograd.graph.allow_mutation_on_saved_tensors() as context:
+        forgotten = (x.clone() ** 2).sum()
+        context.clear()
+        kept = (x.clone() ** 2).sum()
+        with pytest.raises(AssertionError, match="was forgotten by the clear"):
+            forgotten.backward()
+        kept.backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [4, 4]
+
+
 @pytest.mark.parametrize("outer", [False, True])
 def test_multi_grad_hook_with_tensors_that_take_no_part(outer: bool) -> None:
     seen: list[list[Any]] = []

@@ -58,6 +58,11 @@ WRITES = {
     "copy_": lambda t, x: x.copy_(t.tensor(5.0)),
     "a part": lambda t, x: x.__setitem__(slice(0, 2), 5),
     "add_": lambda t, x: x.add_(1),
+    "tril_": lambda t, x: x.tril_(),
+    "tril_, nothing": lambda t, x: x.tril_(9),
+    "tril_, by name": lambda t, x: x.tril_(diagonal=-1),
+    "triu_": lambda t, x: x.triu_(),
+    "triu_, less": lambda t, x: x.triu_(-1),
 }
 
 

@@ -15,6 +15,7 @@ from tensorplug.plugin import array_api_backend
 
 torch: Any = pytest.importorskip("torch", reason="torch is the reference of these tests")
 
+F = tp.nn.functional
 FORMATS = ("contiguous_format", "preserve_format", "channels_last", "channels_last_3d")
 
 
@@ -364,3 +365,44 @@ def test_conversions_keep_values_in_every_order(chosen: str, order: tuple[int, .
         made = source.contiguous(memory_format=format_)
         assert made.tolist() == expected
         assert made.contiguous(memory_format=format_) is made
+
+
+#: Ops whose results lie row by row in torch, however their input does.
+IN_ROWS = {
+    "masked_fill": lambda x: x.masked_fill(x > 3, 0.0),
+    "masked_fill by name": lambda x: tp.masked_fill(input=x, mask=x > 3, value=0.0),
+    "renorm": lambda x: x.renorm(2, 0, 1.0),
+    "mvlgamma": lambda x: (x + 3).mvlgamma(2),
+    "roll": lambda x: x.roll(1, 1),
+    "tril": lambda x: x.tril(),
+    "triu": lambda x: x.triu(),
+    "logsigmoid": F.logsigmoid,
+    "rrelu": F.rrelu,
+    "rrelu in training": lambda x: F.rrelu(x, training=True),
+    "instance_norm": F.instance_norm,
+    "conv1d": lambda x: F.conv1d(x[:, :, 0], tp.ones(2, 3, 1)),
+    "conv_transpose1d": lambda x: F.conv_transpose1d(x[:, :, 0], tp.ones(3, 2, 1)),
+    "max_pool1d": lambda x: F.max_pool1d(x[:, :, 0], 2),
+    "avg_pool3d": lambda x: F.avg_pool3d(x[..., None].expand(2, 3, 4, 5, 2), 2),
+    "adaptive_avg_pool3d": lambda x: F.adaptive_avg_pool3d(x[..., None], 1),
+    "adaptive_max_pool3d": lambda x: F.adaptive_max_pool3d(x[..., None], (2, 2, 1)),
+}
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["plain", "recorded"])
+@pytest.mark.parametrize("name", IN_ROWS)
+def test_in_rows_as_in_torch(name, recorded):
+    rows = tp.arange(120.0).reshape(2, 3, 4, 5) % 7
+    for x in (rows.to(memory_format=tp.channels_last), rows.mT.contiguous().mT):
+        for _ in range(3):  # the first calls, and one that is replayed
+            result = IN_ROWS[name](x.requires_grad_(recorded))
+            assert result.is_contiguous()
+            if name != "rrelu in training":
+                tp.testing.assert_close(result, IN_ROWS[name](rows), check_stride=True)
+
+
+def test_in_place_the_order_stays():
+    x = tp.arange(6.0).reshape(2, 3).t()
+    for write in (lambda: x.masked_fill_(x > 4, 9.0), x.tril_, x.triu_, lambda: x.renorm_(2, 0, 1)):
+        write()
+        assert x.stride() == (1, 3)

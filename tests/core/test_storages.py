@@ -316,6 +316,33 @@ def test_what_a_storage_says_of_its_memory():
     assert storage.untyped().resizable()
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tp.from_numpy(np.arange(4.0)),
+        lambda: tp.from_numpy(np.arange(4.0))[1:],
+        lambda: tp.as_tensor(np.arange(4.0)),
+        lambda: tp.frombuffer(bytearray(32), dtype=tp.float64),
+        lambda: tp.arange(4.0).share_memory_(),
+    ],
+    ids=["from_numpy", "view", "as_tensor", "frombuffer", "shared"],
+)
+def test_memory_of_somebody_else_does_not_grow(make):
+    x = make()
+    before, version = x.tolist(), x._version
+    for larger in (5, (2, 4)):
+        with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
+            x.resize_(larger)
+    storage = x.untyped_storage()
+    assert not storage.resizable()
+    for size in (8, 100):
+        with pytest.raises(RuntimeError, match="not resizable"):
+            storage.resize_(size)
+    assert (x.tolist(), x._version) == (before, version)
+    assert x.resize_(2).tolist() == before[:2]
+    assert x.clone().resize_(9).shape == (9,)
+
+
 @pytest.mark.filterwarnings("default:TypedStorage is deprecated")
 def test_asking_for_a_typed_storage_warns():
     with pytest.warns(UserWarning, match="TypedStorage is deprecated"):

@@ -225,3 +225,16 @@ def test_second_derivative(name):
 def test_bad_input(call, error):
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("name", ["hardtanh", "hardtanh_"])
+@pytest.mark.parametrize("dtype", [tp.float32, tp.bfloat16, tp.int64])
+def test_hardtanh_of_a_bound_below_the_other(name, dtype):
+    """The function asks for bounds in order, torch's in-place variant and its operator do not."""
+    x = tp.tensor([-2, 0, 2], dtype=dtype)
+    call = tp.nn.functional.hardtanh_ if name == "hardtanh_" else tp.ops.hardtanh
+    assert call(x, 1, -1).tolist() == [-1, -1, -1]
+    if dtype.is_floating_point:
+        leaf = x.clone().requires_grad_()
+        call(leaf * 1, 1, -1).sum().backward()
+        assert leaf.grad.tolist() == [0, 0, 0]

@@ -259,6 +259,11 @@ def test_cosine_similarity(compare, dim):
     compare.functional("cosine_similarity", *tiny, 1)
 
 
+def test_cosine_similarity_refuses_a_negative_eps():
+    with pytest.raises(RuntimeError, match="eps must be non-negative, got: -1"):
+        F.cosine_similarity(tp.ones(2, 3), tp.ones(2, 3), eps=-1.0)
+
+
 def test_cosine_similarity_of_integers():
     x = tp.tensor([3, 4])
     found = F.cosine_similarity(x.to(tp.int8), x.float(), dim=0)

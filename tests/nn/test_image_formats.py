@@ -111,6 +111,50 @@ def test_strides_are_torch_s(call, shape, order):
     assert steps(results[0]) == steps(results[1])
 
 
+def layer_calls(lib, x):
+    """Return calls of layers that follow the memory format of their images, by name."""
+    F = lib.nn.functional
+    count = x.ndim - 2
+    weight = lib.ones(5, 4, *[3] * count)
+    of_rank = {
+        "conv": lambda f: f(x, weight, padding=1),
+        "conv_transpose": lambda f: f(x, weight.transpose(0, 1), padding=1),
+        "max_pool": lambda f: f(x, 2),
+    }
+    if count == 2:  # torch's in three dimensions are row by row
+        of_rank |= {
+            "avg_pool": lambda f: f(x, 2),
+            "adaptive_avg_pool": lambda f: f(x, 3),
+            "adaptive_max_pool": lambda f: f(x, 3),
+            "lp_pool": lambda f: f(x, 2, 2),
+        }
+    calls = {
+        f"{name}{count}d": lambda call=call, name=name: call(getattr(F, f"{name}{count}d"))
+        for name, call in of_rank.items()
+    }
+    numbers = lib.ones(4)
+    calls["batch_norm"] = lambda: F.batch_norm(x, None, None, training=True)
+    calls["batch_norm of running statistics"] = lambda: F.batch_norm(x, numbers, numbers)
+    return calls
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 4, 6), (2, 4, 4, 6, 4)], ids=["4d", "5d"])
+@pytest.mark.parametrize("dim", range(4))
+def test_layers_take_images_with_gaps_as_torch_does(shape, dim):
+    """A slice of images that lie channels last is still taken for such."""
+    torch = pytest.importorskip("torch", reason="torch is the reference of this test")
+    wide = tuple([2 * n if d == dim else n for d, n in enumerate(shape)])
+    places = (slice(None),) * dim + (slice(None, None, 2),)
+    ours, theirs = [
+        layer_calls(lib, image(lib, wide, "last", "float32")[places]) for lib in (tp, torch)
+    ]
+    for name, call in ours.items():
+        result, expected = call(), theirs[name]()
+        assert steps(result) == steps(expected), name
+        rows = layer_calls(tp, image(tp, wide, "last", "float32")[places].contiguous())[name]()
+        tp.testing.assert_close(result, rows, msg=name)
+
+
 def test_by_name_and_into_out():
     x = image(tp, (2, 4, 4, 6), "last", "float32")
     F = tp.nn.functional

@@ -64,6 +64,8 @@ def laid_out(tensor, order, library):
     if order == "channels_last" and tensor.ndim in (4, 5):
         form = library.channels_last if tensor.ndim == 4 else library.channels_last_3d
         return tensor.contiguous(memory_format=form)
+    if order == "gaps" and tensor.ndim in (4, 5):
+        return laid_out(tensor.repeat_interleave(2, -1), "channels_last", library)[..., ::2]
     if order == "conj":
         return tensor.conj()
     if order == "empty":

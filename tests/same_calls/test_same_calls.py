@@ -49,6 +49,7 @@ def test_random_calls():
 @pytest.mark.parametrize(
     ("name", "least"),
     [
+        ("orders_of_results.py", 4000),
         ("random_edges.py", 850),
         ("random_functions.py", 3500),
         ("random_layouts.py", 1100),

@@ -118,7 +118,7 @@ def _polygamma_method(self: Any, n: int) -> Any:
 dispatch_state.add_method("polygamma", _polygamma_method)
 
 
-@composite(inplace=True)
+@composite(rows=True, inplace=True)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """Return the logarithm of the multivariate gamma function of dimension `p`.
 

@@ -216,7 +216,7 @@ def adaptive_avg_pool1d(*args: Any) -> Tensor:
     return _adaptive_avg_pool(*args)
 
 
-@composite_like(adaptive_avg_pool2d, rule=_avg_rule(3), method=False)
+@composite_like(adaptive_avg_pool2d, rule=_avg_rule(3), rows=True, method=False)
 def adaptive_avg_pool3d(*args: Any) -> Tensor:
     """Return means over windows of three dimensions; see :func:`adaptive_avg_pool2d`."""
     return _adaptive_avg_pool(*args)
@@ -274,7 +274,7 @@ def adaptive_max_pool3d(
 def adaptive_max_pool3d(
     input: Tensor, output_size: Sizes, return_indices: bool
 ) -> Tensor | tuple[Tensor, Tensor]: ...
-@composite("input, output_size", rule=_max_rule(3, both=False), method=False)
+@composite("input, output_size", rule=_max_rule(3, both=False), rows=True, method=False)
 def adaptive_max_pool3d(
     input: Tensor, output_size: Sizes, return_indices: bool = False
 ) -> Tensor | tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite, composite_like
 from tensorplug.core.dispatch.out_dtypes import exact_out
+from tensorplug.core.ops import where
 from tensorplug.core.tensor.shapes import Shape
 
 from ...ops import pooling as ops
@@ -230,10 +231,12 @@ def _max_pools(count: int) -> tuple[MaxPool, MaxPoolWithIndices]:
     with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
     with_indices.__doc__ = f"Return :func:`{name}` and the places."
     values = "input, kernel_size, stride, padding, dilation, ceil_mode"
-    one = composite(values, rule=_max_pool_rule(count, name, both=False), method=False)
+    rows = count == 1
+    one = composite(values, rule=_max_pool_rule(count, name, both=False), rows=rows, method=False)
     both = composite(
         values,
         rule=_max_pool_rule(count, name, both=True),
+        rows=rows,
         outputs="values, indices",
         method=False,
     )
@@ -370,7 +373,7 @@ def avg_pool2d(
     return means
 
 
-@composite_like(avg_pool2d, rule=_avg_pool_rule(3), method=False)
+@composite_like(avg_pool2d, rule=_avg_pool_rule(3), rows=True, method=False)
 def avg_pool3d(*args: Any) -> Tensor:
     """Return the mean of each window of three dimensions; see :func:`avg_pool2d`."""
     return _avg_pool(*args)
@@ -406,8 +409,9 @@ def _lp_pool(input: Any, norm_type: float, kernel: Any, stride: Any, ceil_mode: 
     # Odd powers may be negative: those count as zero, without the slope of abs at it.
     sums = means.sign() * means.abs().relu() * math.prod(kernel)
     none_there = sums == 0  # the root has no slope
-    roots = sums.masked_fill(none_there, 1.0) ** (1.0 / norm_type)
-    return roots.masked_fill(none_there, 0.0)
+    # Not by masked_fill, whose result lies row by row.
+    roots = where(none_there, 1.0, sums) ** (1.0 / norm_type)
+    return where(none_there, 0.0, roots)
 
 
 @composite(rule=_lp_pool_rule(2), method=False)

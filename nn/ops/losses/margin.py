@@ -36,6 +36,8 @@ def _canonical_cosine_similarity(
             "cosine_similarity(): expected common dtype to be floating point, yet common dtype is "
             f"{scalar_type(result_type(x1, x2))}"
         )
+    if eps < 0:
+        raise RuntimeError(f"cosine_similarity(): eps must be non-negative, got: {eps}")
     if x1.dtype.category <= INTEGER < x2.dtype.category:
         x1 = x1.to(x2.dtype)
     elif x2.dtype.category <= INTEGER < x1.dtype.category:

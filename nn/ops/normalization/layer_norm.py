@@ -256,7 +256,11 @@ def _canonical_instance_norm(
 
 
 @composite(
-    rule=_canonical_instance_norm, updates="running_mean, running_var", mixed=True, method=False
+    rule=_canonical_instance_norm,
+    rows=True,
+    updates="running_mean, running_var",
+    mixed=True,
+    method=False,
 )
 def instance_norm(
     input: Tensor,

@@ -10,6 +10,7 @@ from . import pointwise
 
 from .allocator cimport new_array, plain_array
 from .cpu_features cimport threads_for
+from .layouts cimport is_taken_for_channels_last
 from .types cimport descriptors, type_of
 
 np.import_array()
@@ -116,23 +117,10 @@ cdef np.ndarray joined(list arrays, int dim, int dims, const np.npy_intp *shape)
 
 
 cdef bint of_channels_last(list arrays) noexcept:
-    """Return whether torch takes all for images whose channels lie inside: by the order of their strides."""
-    cdef np.ndarray array
-    cdef Py_ssize_t reach, step
-    cdef int dims, d, k
+    """Return whether torch takes all for images whose channels lie inside."""
     for value in arrays:
-        array = <np.ndarray> value
-        dims = np.PyArray_NDIM(array)
-        if dims != 4 and dims != 5 or not np.PyArray_STRIDE(array, 1) or not np.PyArray_SIZE(array):
+        if not is_taken_for_channels_last(<np.ndarray> value):
             return False
-        reach = 0
-        for k in range(dims):
-            d = 1 if not k else 0 if k == dims - 1 else dims - k
-            step = np.PyArray_STRIDE(array, d)
-            # Where the last step is the first, the dimensions between have one element: either order is right.
-            if step < reach or not d and reach == np.PyArray_STRIDE(array, 1):
-                return False
-            reach = step * np.PyArray_DIM(array, d)
     return True
 
 

@@ -36,14 +36,20 @@ cdef inline int layout_of(np.ndarray array) noexcept:
     return CHANNELS_LAST if lies_channels_last(array) else OTHER
 
 
-cdef inline np.ndarray dense(object value, int *layout):
-    """Return an array that lies in rows, or channels last, and which of the two it is."""
-    cdef np.ndarray array = plain_array(value)
-    layout[0] = layout_of(array)
-    if layout[0] == OTHER:
-        array = np.PyArray_GETCONTIGUOUS(array)
-        layout[0] = ROWS
-    return array
+cdef inline bint is_taken_for_channels_last(np.ndarray array) noexcept:
+    """Return whether torch takes an array for images whose channels lie inside: by the order of its strides."""
+    cdef int dims = np.PyArray_NDIM(array), d, k
+    cdef Py_ssize_t reach = 0, step
+    if dims != 4 and dims != 5 or not np.PyArray_STRIDE(array, 1) or not np.PyArray_SIZE(array):
+        return False
+    for k in range(dims):
+        d = 1 if not k else 0 if k == dims - 1 else dims - k
+        step = np.PyArray_STRIDE(array, d)
+        # Where the last step is the first, the dimensions between have one element: either order is right.
+        if step < reach or not d and reach == np.PyArray_STRIDE(array, 1):
+            return False
+        reach = step * np.PyArray_DIM(array, d)
+    return True
 
 
 cdef inline np.ndarray laid_out(np.dtype descriptor, int dims, const np.npy_intp *shape, int layout):
@@ -61,6 +67,18 @@ cdef inline np.ndarray laid_out(np.dtype descriptor, int dims, const np.npy_intp
         strides[i] = step
         step *= shape[i]
     return new_array(descriptor, dims, shape, strides)
+
+
+cdef inline np.ndarray dense(object value, int *layout):
+    """Return an array that lies in rows, or channels last, and which of the two it is."""
+    cdef np.ndarray array = plain_array(value), copy
+    layout[0] = layout_of(array)
+    if layout[0] != OTHER:
+        return array
+    layout[0] = CHANNELS_LAST if is_taken_for_channels_last(array) else ROWS
+    copy = laid_out(array.descr, np.PyArray_NDIM(array), np.PyArray_DIMS(array), layout[0])
+    np.PyArray_CopyInto(copy, array)
+    return copy
 
 
 cdef inline int meant_layout(np.ndarray array) noexcept:

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 from .allocator cimport new_array, plain_array
-from .layouts cimport CHANNELS_LAST, laid_out, layout_of
+from .layouts cimport CHANNELS_LAST, is_taken_for_channels_last, laid_out, layout_of
 from .types cimport TP_F64, TP_I64, descriptors, type_of
 
 np.import_array()
@@ -148,7 +148,7 @@ def adaptive_max_pool(input, tuple output_size):
     """
     cdef np.ndarray image = plain_array(input)
     found = pooled(image, output_size, (), None)
-    if layout_of(image) != CHANNELS_LAST:
+    if layout_of(image) != CHANNELS_LAST and not is_taken_for_channels_last(image):
         return found
     values, places = found
     return channels_last(values), channels_last(places)

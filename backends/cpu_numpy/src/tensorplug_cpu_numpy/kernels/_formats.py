@@ -6,12 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from tensorplug.plugin.array_kernels.joining import lies_channels_last
+
 Array = np.ndarray[Any, Any]
 
 
 def channels_last(image: Array) -> bool:
-    """Return whether (N, C, *spatial) lies in memory with the channels of a place beside each other."""
-    return not image.flags.c_contiguous and np.moveaxis(image, 1, -1).flags.c_contiguous
+    """Return whether (N, C, *spatial) lies in memory with the channels of a place beside each other.
+
+    Images of two or three dimensions may have gaps, as in torch.
+    """
+    if image.flags.c_contiguous:
+        return False
+    return np.moveaxis(image, 1, -1).flags.c_contiguous or lies_channels_last(image)
 
 
 def laid_out(result: Array, image: Array) -> Array:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from tensorplug.plugin import Shape
+from tensorplug.plugin.array_kernels.joining import lies_channels_last
 
 from .._cupy import cp
 
@@ -13,9 +14,11 @@ _INT_MAX = 2**31 - 1
 
 
 def dense(array: Any) -> Any:
-    """Return an array without gaps, its channels outside or inside."""
+    """Return an array without gaps, its channels outside or inside: as torch has it, where there are gaps."""
     if array.flags.c_contiguous or channels_last(array):
         return array
+    if lies_channels_last(array):
+        return cp.moveaxis(cp.ascontiguousarray(cp.moveaxis(array, 1, -1)), -1, 1)
     return cp.ascontiguousarray(array)
 
 
