@@ -263,6 +263,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
         if op.keeps_format:
             return _in_format(op, call_composite)
+        if op.rows:
+            return _in_rows(op, call_composite)
         return _by_plan(op, call_composite) if op.view else call_composite
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -311,6 +313,24 @@ def _formatted(made: Any, image: Any) -> Any:
     if made is image or chosen is contiguous_format:
         return made
     return made.contiguous(memory_format=chosen)
+
+
+def _in_rows(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the callable of an op that takes a copy of its input where that does not lie row by row."""
+    first = op.names[0]
+
+    def call_of_rows(*args: Any, **kwargs: Any) -> Any:
+        input = args[0] if args else kwargs.get(first)
+        if isinstance(input, TensorBase) and len(input._shape) > 1:
+            tensor: Any = input
+            key = tensor._key
+            array = tensor._array
+            if type(array) is key.array_type and not key.runtime.is_contiguous(array):
+                made = tensor.contiguous()
+                return call(made, *args[1:], **kwargs) if args else call(**kwargs | {first: made})
+        return call(*args, **kwargs)
+
+    return call_of_rows
 
 
 def _by_plan(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:

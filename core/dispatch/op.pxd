@@ -10,7 +10,7 @@ cdef class Op:
     cdef public str name, owner, kind, delegates
     cdef public object index, function, declaration, call, canonical, derivative, inplace_body, inplace, method, defaults
     cdef public object named, plans, promotions, reflected, scaled, inplace_of, _signature
-    cdef public bint cacheable, checked, scales, declared, elementwise, fills, keeps_format, keeps_order, mixed, pointwise, pure, random, view, overridden
+    cdef public bint cacheable, checked, scales, declared, elementwise, fills, keeps_format, keeps_order, mixed, pointwise, pure, random, view, overridden, rows
     cdef public bint layout, reads_layout, returns_argument
     cdef public frozenset needed
     cdef public tuple flags, floats, integers, layouts, numbers, sequences, strings, parameters, names, outputs, updates, writes, aliases, masks

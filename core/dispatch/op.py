@@ -146,6 +146,8 @@ class Op:
         Of a primitive: whether its result has the order in memory of its first argument, as a copy has.
     keeps_format : bool
         Of a composite: whether its result is in the memory format for images that its first argument is in.
+    rows : bool
+        Of a composite: whether its result lies row by row, in whatever order its first argument is.
     view : bool
         Whether the output shares the input's memory.
     outputs : tuple of str
@@ -234,6 +236,7 @@ class Op:
         "reads_layout",
         "reflected",
         "returns_argument",
+        "rows",
         "scaled",
         "scaled_sign",
         "scales",
@@ -272,6 +275,7 @@ class Op:
         self.fills = False
         self.keeps_order = False
         self.keeps_format = False
+        self.rows = False
         self.view = False
         self.outputs: tuple[str, ...] = ("result",)
         self.named: type[Any] | None = None

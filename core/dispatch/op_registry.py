@@ -27,7 +27,6 @@ from .declared_shapes import ShapeRule
 from .op import Delegated, Op, OpKind, Spec, first_tensor
 from .op_names import defined_by, find_op, get_op
 from .registered_ops import all_ops, claim, handle, has_op, op_at, register_op, unregister_op
-from .rows import in_rows
 from .state import dispatch_state
 
 if TYPE_CHECKING:
@@ -486,6 +485,7 @@ def _declare(
     op.pointwise = pointwise
     op.checked = checked
     op.keeps_format = keeps_format
+    op.rows = rows
     op.view = view
     op.outputs = outputs
     op.overridden = kind == "composite"  # until it is registered, see the dispatcher
@@ -493,7 +493,6 @@ def _declare(
     op.method = short if method else None
     op.inplace = f"{short}_" if inplace else None
     op.aliases = aliases
-    call = dispatch_state.build_call(op)
-    op.call = functools.wraps(function)(in_rows(op, call) if rows else call)
+    op.call = functools.wraps(function)(dispatch_state.build_call(op))
     op.call.op = op  # type: ignore[attr-defined]
     return op.call
