@@ -62,6 +62,7 @@ def capture(
     level: Level | None = None,
     shapes_from_data: bool = False,
     data_sizes: DataSizes | None = None,
+    asserted: bool = False,
     kwargs: dict[str, Any] | None = None,
 ) -> Graph:
     """Return the graph of what a function or module does with arguments.
@@ -83,6 +84,8 @@ def capture(
     data_sizes : DataSizes, optional
         Takes in the sizes that depend on data, and sets them: several graphs together tell what follows from
         such a size.
+    asserted : bool
+        Whether the program may read data: the graph then holds for what was read, and checks it in each run.
     kwargs : dict, optional
         Further arguments by name.
 
@@ -113,7 +116,7 @@ def capture(
             result = function(*args, **(kwargs or {}))
         return recorder.finished(result)
 
-    return settled(run, level or called, shapes_from_data)
+    return settled(run, level or called, shapes_from_data, asserted)
 
 
 def settled(

@@ -34,6 +34,10 @@ __all__ = ["export", "save"]
 
 #: What one protobuf message holds: beyond it weights go into a file of their own.
 LIMIT = 2**31 - 2**20
+#: Ops that read data in order to refuse it, and for nothing else: a model does without the check.
+CHECKING = frozenset(
+    ("binary_cross_entropy", "cov", "embedding_bag", "gaussian_nll_loss", "nanquantile", "quantile")
+)
 #: How often the program is captured where sizes vary: as many points as tell what a size depends on.
 _CAPTURES = 3
 
@@ -109,12 +113,12 @@ def export(
     args = args if isinstance(args, tuple) else (args,)
     given = dict(kwargs or {})
     with _evaluated(model), no_grad():
-        of_data = DataSizes()
+        of_data, whole = DataSizes(), LOWERINGS.keys() | CHECKING
         first = capture(
             model,
             *args,
             kwargs=given,
-            level=lambda op, *_: op.name in LOWERINGS,
+            level=lambda op, *_: op.name in whole,
             data_sizes=of_data,
         )
         names = _names([value.name for value in first.arguments], input_names, "input")
@@ -173,6 +177,9 @@ class _Export:
         self.reasons: dict[str, str] = {}  # why these were taken apart
         self.apart: set[str] = set()  # ops that are written as what they are made of
 
+    def _called(self, op: Any, args: Any, kwargs: Any) -> bool:
+        return op.name in CHECKING or self._kept(op, args, kwargs)
+
     def _kept(self, op: Any, args: Any, kwargs: Any) -> bool:
         return op.name in LOWERINGS and op.name not in self.apart
 
@@ -214,7 +221,7 @@ class _Export:
         try:
             data_sizes = DataSizes(self._data_names(), chosen if count > 1 else None)
             graph = capture(
-                self.model, *args, kwargs=kwargs, level=self._kept, data_sizes=data_sizes
+                self.model, *args, kwargs=kwargs, level=self._called, data_sizes=data_sizes
             )
             if count == 1:
                 self.of_data = data_sizes
@@ -245,9 +252,11 @@ class _Export:
                     lambda *_, op=op, arguments=arguments: call(op, arguments),
                     *tensors,
                     level=self._kept,
+                    asserted=op.name in CHECKING,
                 )
             except Uncapturable:
                 continue
+            inner.nodes = [node for node in inner.nodes if node.op not in checks]
             made = list(values_in(inner.result))
             if len(made) != len(node.outputs) or inner.writes:
                 continue

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorplug.autograd import derivative
 from tensorplug.core import Tensor
-from tensorplug.core.device.dtypes import FLOATING, INTEGER, int64, scalar_type
+from tensorplug.core.device.dtypes import FLOATING, int32, int64, scalar_type
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.errors import warn
 from tensorplug.core.ops import aminmax, arange, full, searchsorted, where, zeros
@@ -311,8 +311,12 @@ def _largest(members: Any, membership: Any, counted: Any, empty: Any) -> Any:
 def _check(
     input: Any, weight: Any, offsets: Any, mode: str, by_frequency: bool, factors: Any, sparse: bool
 ) -> None:
-    if input.dtype.category != INTEGER:
-        raise RuntimeError(f"embedding_bag(): expected integers as input, got {input.dtype}")
+    if input.dtype not in (int64, int32):
+        raise RuntimeError(
+            f"embedding_bag(): expected 'input' to be of type Long or Int, got {input.dtype}"
+        )
+    if offsets is not None and offsets.dtype.category >= FLOATING:
+        raise RuntimeError(f"embedding_bag(): expected integers as 'offsets', got {offsets.dtype}")
     if weight.ndim != 2:
         raise RuntimeError(f"embedding_bag(): 'weight' must be 2-D, got {list(weight.shape)}")
     if weight.dtype.category != FLOATING:

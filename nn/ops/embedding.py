@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorplug.autograd import derivative, no_grad
 from tensorplug.autograd.transforms.levels import ActiveLevels, state
-from tensorplug.core.device.dtypes import INTEGER, int64
+from tensorplug.core.device.dtypes import int32, int64
 from tensorplug.core.dispatch.op_registry import Delegated, composite
 from tensorplug.core.dispatch.state import dispatch_state
 from tensorplug.core.ops import index_select, ones, where, zeros
@@ -26,7 +26,7 @@ def _canonical_embedding(
     sparse: bool = False,
 ) -> Any:
     check_tensor(input, "embedding")
-    if input.dtype.category != INTEGER:
+    if input.dtype not in (int64, int32):
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; "
             f"but got {input.type()} instead (while checking arguments for embedding)"

@@ -9,7 +9,7 @@ import tensorplug as tp
 from tensorplug.graph import Uncapturable
 
 onnx = pytest.importorskip("onnx")
-pytest.importorskip("onnxruntime")
+onnxruntime = pytest.importorskip("onnxruntime")
 import op_samples  # noqa: E402
 
 nn, F = tp.nn, tp.nn.functional
@@ -345,3 +345,34 @@ def test_memory_that_is_written_by_rows(made):
     (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
     assert np.array_equal(found, Rows()(x).numpy())
     assert tp.equal(tp.onnx.load(proto)(x), Rows()(x))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: F.binary_cross_entropy(x.sigmoid(), x.sigmoid()),
+        lambda x: F.gaussian_nll_loss(x, x + 1, x.abs()),
+        lambda x: F.embedding_bag(
+            x.sigmoid().round().long(), tp.arange(6.0).view(3, 2), mode="sum"
+        ),
+        lambda x: tp.cov(x, aweights=x[0].abs()),
+        lambda x: tp.quantile(x, x[0].sigmoid(), dim=1),
+        lambda x: tp.nanquantile(x, 0.3, dim=1),
+    ],
+    ids=[
+        "binary_cross_entropy",
+        "gaussian_nll_loss",
+        "embedding_bag",
+        "cov",
+        "quantile",
+        "nanquantile",
+    ],
+)
+def test_what_is_read_to_be_refused_alone_is_left_out(function):
+    model = tp.onnx.export(function, (tp.randn(4, 3),), dynamic_shapes=({0: "rows"},))
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    x = tp.randn(6, 3)
+    (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    assert np.allclose(found, function(x).numpy(), 1e-4, 1e-5)

@@ -427,13 +427,15 @@ def index_vector(index: Any, name: str) -> Any:
     """Return `index`, a tensor of positions of at most one dimension, as a 1-d int64 tensor."""
     check_tensor(index, name, "index")
     dtype = index._key.dtype
+    of_shape, of_dtype = IndexError, RuntimeError
+    if name == "index_fill":  # as in torch
+        of_shape, of_dtype = of_dtype, of_shape
     if len(index._shape) > 1:
-        kind = RuntimeError if name == "index_fill" else IndexError  # as in torch
-        raise kind(
+        raise of_shape(
             f"{name}(): Index is supposed to be a vector, got a tensor of shape {list(index._shape)}"
         )
     if dtype is not int64 and dtype is not int32:
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, got {dtype}")
+        raise of_dtype(f"{name}(): Expected dtype int32/int64 for index, got {dtype}")
     if not index._shape:
         index = index.reshape(1)
     return cast(index, int64) if dtype is int32 else index

@@ -10,6 +10,7 @@ from tensorplug.core import Tensor
 from tensorplug.core.device.dtypes import (
     INTEGER,
     get_default_dtype,
+    int32,
     int64,
     promote_types,
     scalar_type,
@@ -286,6 +287,10 @@ def multi_margin_loss_backward(
 def _canonical_multilabel_margin(input: Any, target: Any, reduction: str) -> tuple[Any, Any, str]:
     check_tensors("multilabel_margin_loss", input=input)
     check_reduction(reduction)
+    if target.dtype not in (int64, int32):
+        raise RuntimeError(
+            f"multilabel_margin_loss(): expected scalar type Long but found {scalar_type(target.dtype)}"
+        )
     # One score, with or without a dimension.
     if input.ndim < 2 and target.ndim < 2 and input.numel() == target.numel() == 1:
         return input, target.reshape(input.shape), reduction
