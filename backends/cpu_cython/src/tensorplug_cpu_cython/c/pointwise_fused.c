@@ -1,6 +1,7 @@
 /* Loops of what takes several steps elsewhere, as expressions of x, y and z and of the numbers p. */
 #include "pointwise_fused.h"
 
+#include <complex.h>
 #include <math.h>
 
 #include "bessel.h"
@@ -246,6 +247,17 @@ FUSED_3(gated_backward, GATED_GRADIENT)
 COMPLEX_SUMS(C64, float)
 COMPLEX_SUMS(C128, double)
 
+/* In double, which float's need not be told from. Two infinities have no difference, and nan would vanish beside one. */
+static double _Complex logaddexp_complex(double _Complex x, double _Complex y) {
+    const int first = creal(x) >= creal(y);
+    const double _Complex high = first ? x : y, low = first ? y : x;
+    if (x != x || y != y) return __builtin_complex((double)NAN, (double)NAN);
+    if (creal(high) != creal(low) || !isinf(creal(high))) return high + clog(cexp(low - high) + 1);
+    return creal(high) < 0 ? low : clog(cexp(low) + cexp(high));
+}
+BINARY_LOOP(logaddexp_C64, float _Complex, float _Complex, (float _Complex)logaddexp_complex(x, y))
+BINARY_LOOP(logaddexp_C128, double _Complex, double _Complex, logaddexp_complex(x, y))
+
 /* Of integers. As numbers the bounds are those that double and T have. */
 #define WHOLE_BOUNDS(S, T)                                                                             \
     TERNARY_LOOP(clamp_tensors_##S, T, BELOW(z, ABOVE(y, x)))                                          \
@@ -260,7 +272,8 @@ TP_INTEGERS(WHOLE_BOUNDS)
     [TP_FUSED_clamp_numbers][TP_##S] = clamp_numbers_##S,
 #define COMPLEX_ENTRIES(name) [TP_FUSED_##name][TP_C64] = name##_C64, [TP_FUSED_##name][TP_C128] = name##_C128,
 const tp_fused LEVEL(tp_fused_table) = {
-    .loops = {TP_FUSED(ENTRIES) TP_INTEGERS(WHOLE_ENTRY) COMPLEX_ENTRIES(add_scaled) COMPLEX_ENTRIES(addcmul)}};
+    .loops = {TP_FUSED(ENTRIES) TP_INTEGERS(WHOLE_ENTRY) COMPLEX_ENTRIES(add_scaled) COMPLEX_ENTRIES(addcmul)
+              COMPLEX_ENTRIES(logaddexp)}};
 
 const tp_links LEVEL(tp_fused_links) = {{
     LINKED(frac) LINKED(round) LINKED(nan_to_num) LINKED(clamp_numbers) LINKED(softshrink) LINKED(hardshrink)

@@ -24,8 +24,8 @@ _ENDLESS = (-np.inf, np.inf)
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    for name in ("hypot", "logaddexp"):
-        table.add(name, _of_two(name), dtypes=FLOATS, out=True)
+    for name, dtypes in (("hypot", FLOATS), ("logaddexp", (*FLOATS, *COMPLEX))):
+        table.add(name, _of_two(name), dtypes=dtypes, out=True)
     for name in ("frac", "isinf", "isfinite"):
         table.add(name, _of_one(name), dtypes=FLOATS, out=True)
     # Of half precision torch rounds the steps of these, as their bodies do.
