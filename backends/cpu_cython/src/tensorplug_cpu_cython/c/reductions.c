@@ -140,18 +140,21 @@ enum { NOT_NARROW = 9 };
     static inline __attribute__((always_inline)) void name##_narrow(LONG *total, const T *x, ptrdiff_t n, int width) { \
         enum { PER = VECTOR / sizeof(T) };                                                             \
         const int many = width < 4 ? 2 * width : width, size = many * PER;                             \
-        for (n *= width; n >= size;) {                                                                 \
+        for (n *= width; n > 0;) {                                                                     \
             const ptrdiff_t run = (n < RUN ? n : RUN) / size * size;                                   \
+            const ptrdiff_t rest = n - run < size ? n - run : 0;                                       \
             T##_vector sums[NOT_NARROW - 1] = {{0}};                                                   \
             for (ptrdiff_t i = 0; i < run; i += size)                                                  \
                 for (int k = 0; k < many; k++) sums[k] += *(const T##_vector *)(x + i + k * PER);      \
             T lanes[(NOT_NARROW - 1) * PER];                                                           \
             memcpy(lanes, sums, sizeof(lanes));                                                        \
-            for (int l = 0; l < size; l++) total[l % width] += (LONG)lanes[l];                         \
-            x += run;                                                                                  \
-            n -= run;                                                                                  \
+            for (ptrdiff_t l = 0; l < rest; l++) lanes[l] += x[run + l];                               \
+            for (int half = size / 2; half >= width; half /= 2) /* the lanes are a power of two for each column */ \
+                for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];                            \
+            for (int l = 0; l < width; l++) total[l] += (LONG)lanes[l];                                \
+            x += run + rest;                                                                           \
+            n -= run + rest;                                                                           \
         }                                                                                              \
-        for (int l = 0; l < n; l++) total[l % width] += (LONG)x[l];                                    \
     }                                                                                                  \
     static void name##_columns(LONG *total, const char *row, ptrdiff_t step, ptrdiff_t n, ptrdiff_t width) { \
         const int is_narrow = width < NOT_NARROW && step == width * (ptrdiff_t)sizeof(T);               \

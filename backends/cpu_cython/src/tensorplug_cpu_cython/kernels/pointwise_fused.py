@@ -58,6 +58,13 @@ def build(table: KernelTable) -> None:
             return interpolated((input, end, weight), (), out)
         return nearer((input, end), _weight(weight), out)
 
+    @table.kernel("lerp", dtypes=COMPLEX, out=True)
+    def lerp_complex(input: Any, end: Any, weight: Any, out: Any = None) -> Any:
+        if isinstance(weight, np.ndarray):
+            return interpolated((input, end, weight), (), out)
+        distance, near = _weight(weight.real)
+        return nearer((input, end), (distance, weight.imag, near), out)
+
     @table.kernel("addcmul", dtypes=FLOATS, out=True)
     def addcmul(input: Any, tensor1: Any, tensor2: Any, value: float, out: Any = None) -> Any:
         return product((input, _like(input, tensor1), _like(input, tensor2)), (value,), out)
