@@ -2,7 +2,7 @@ cimport cython
 
 from .arguments cimport plain_arguments
 from .composite_results cimport output_of, wrapped
-from .execution cimport call_kernel, kernel_of, note_together, overlaps, unwrap
+from .execution cimport call_kernel, kernel_of, native_kernel, note_together, overlaps, unwrap
 from .keys cimport DispatchKey, made_key
 from .op cimport Op, first_tensor
 from .released_views cimport released

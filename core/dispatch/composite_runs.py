@@ -10,7 +10,7 @@ from ..tensor.base import TRACKED, TensorBase, bump_version
 from . import contracts
 from .arguments import plain_arguments
 from .composite_results import output_of, wrapped
-from .execution import call_kernel, kernel_of, note_together, overlaps, unwrap
+from .execution import call_kernel, kernel_of, native_kernel, note_together, overlaps, unwrap
 from .keys import DispatchKey, made_key
 from .op import Delegated, Op, first_tensor
 from .released_views import released
@@ -42,11 +42,7 @@ def run_canonical(op: Op, values: Any, args: tuple[Any, ...], kwargs: dict[str, 
     key = made_key(values) if first is None else first._key
     if key is None:
         return decomposed(op, values, args, kwargs)
-    served = (
-        not key.is_meta
-        and dispatch_state.native_kernel(op, key)
-        and of_one_key(values, key, op.mixed)
-    )
+    served = not key.is_meta and native_kernel(op, key) and of_one_key(values, key, op.mixed)
     tracked = (
         not dispatch_state.grad_disabled or dispatch_state.gradient.enabled()
     ) and any_tracked(values)

@@ -10,6 +10,8 @@ cdef DispatchState dispatch_state
 
 cpdef kernel_of(Op op, DispatchKey key)
 
+cpdef bint native_kernel(Op op, DispatchKey key)
+
 @cython.locals(key=DispatchKey)
 cpdef show(Op op, TensorBase input, tuple values, object shape)
 

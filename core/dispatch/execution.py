@@ -33,6 +33,16 @@ def kernel_of(op: Op, key: DispatchKey) -> Callable[..., Any]:
     return key.kernels[op.index]
 
 
+def native_kernel(op: Op, key: DispatchKey) -> bool:
+    """Return whether a plugin's kernel serves the op on this key."""
+    native = known_natives.get((op, key))
+    return dispatch_state.native_kernel(op, key) if native is None else native
+
+
+#: What was found out of that so far.
+known_natives: dict[tuple[Op, DispatchKey], bool] = {}
+
+
 def show(op: Op, input: Any, values: tuple[Any, ...], shape: Shape) -> Any:
     """Call a view op that keeps the dtype, with canonical arguments whose result has `shape`."""
     key = input._key

@@ -29,6 +29,7 @@ from ..tensor.base import TensorBase, wrap
 from . import call_cache, contracts, fallback, fast_path, keys, op_registry
 from .choice import Choice, choose, nearest
 from .counts import count_preferences, settle
+from .execution import known_natives
 from .keys import DispatchKey, lock
 from .op_registry import Op
 from .state import dispatch_state
@@ -38,15 +39,12 @@ CAST = op_registry.handle("cast")
 
 def native_kernel(op: Op, key: DispatchKey) -> bool:
     """Return whether a plugin's kernel serves the op on this key."""
-    native = _NATIVE.get((op, key))
+    native = known_natives.get((op, key))
     if native is None:
         with lock:
             choice = choose(op, key.device.type, key.dtype)
-            native = _NATIVE[op, key] = choice.way == "kernel"
+            native = known_natives[op, key] = choice.way == "kernel"
     return native
-
-
-_NATIVE: dict[tuple[Op, DispatchKey], bool] = {}
 
 
 # --- tables -----------------------------------------------------------------------------------
@@ -257,7 +255,7 @@ def kernel_not_found(op: Op, key: DispatchKey) -> KernelNotFoundError:
 
 
 def _reset() -> None:
-    _NATIVE.clear()
+    known_natives.clear()
     _PREFERRED.clear()
     _BELOW.clear()
 

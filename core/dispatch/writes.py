@@ -11,7 +11,7 @@ from . import dispatcher, op_registry
 from .arguments import Foreign, factor_of, fits, fits_rounded, plain_arguments
 from .call_cache import store_call
 from .composite_runs import any_tracked
-from .execution import broadcast_error, kernel_of, overlaps, shares_elements, unwrap
+from .execution import broadcast_error, kernel_of, native_kernel, overlaps, shares_elements, unwrap
 from .interception import Intercepted, intercept
 from .keys import DispatchKey
 from .layers import note_opaque
@@ -427,7 +427,7 @@ def _inplace_by_kernel(op: Op, target: Any, values: tuple[Any, ...]) -> bool:
         ):
             return False  # of what shape and dtype the result is, only the body knows
     # The first call goes the other way, on which the kernel is found and held to the declaration.
-    if not dispatch_state.native_kernel(op, key) or key.writers[op.index] is None:
+    if not native_kernel(op, key) or key.writers[op.index] is None:
         return False
     if target._storage is not None and shares_elements(target):
         return False

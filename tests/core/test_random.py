@@ -272,6 +272,30 @@ def test_bounds_that_a_dtype_has_no_numbers_for_warn_at_every_fill():
             tp.zeros(2).random_(0, 1 << 30)
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize(
+    ("fill", "numbers", "magnitude"),
+    [
+        ("exponential_", (1e300,), 0.0),
+        ("cauchy_", (1e300, 1.0), math.inf),
+        ("cauchy_", (0.0, 1e300), math.inf),
+        ("log_normal_", (1e300, 1.0), math.inf),
+        ("normal_", (1e300, 1.0), math.inf),
+        ("normal_", (0.0, 1e300), math.inf),
+    ],
+)
+def test_numbers_beyond_a_dtype_are_infinite_in_every_fill(fill, numbers, magnitude, name):
+    for _ in range(3):  # what writes is known after the first
+        drawn = getattr(tp.empty(4, dtype=getattr(tp, name)), fill)(*numbers)
+        assert drawn.abs().tolist() == [magnitude] * 4
+
+
+def test_bases_beyond_a_dtype_are_infinite_in_every_logspace():
+    for base in (10.0, 1e300, 1e300):
+        powers = tp.logspace(tp.tensor(0.0), 1.0, 2, base=base)
+        assert powers.tolist() == [1.0, 10.0 if base == 10.0 else math.inf]
+
+
 def test_chances_may_be_the_tensor_that_is_filled():
     chances = tp.rand(100)
     for _ in range(2):

@@ -98,6 +98,20 @@ def test_scaled_sums_and_products(factor: complex, layout: str, dtype: str) -> N
 
 
 @pytest.mark.parametrize("dtype", PRECISION)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_interpolations(layout: str, dtype: str) -> None:
+    for shape in SHAPES:
+        x, z = numbers(shape, dtype, 0), numbers(shape, dtype, 2)
+        y = np.broadcast_to(LAYOUTS[layout](numbers(shape, dtype, 1)), shape)
+        a, b, c = (one.astype(WIDER[dtype]) for one in (x, y, z))
+        scale = 3 * (np.abs(a) + np.abs(b)) * (1 + np.abs(c))
+        close(Fused("lerp_tensor").call((x, y, z), ()), a + c * (b - a), scale, dtype)
+        for weight in (0.25 - 0.5j, 2.0, -3j):
+            found = tp.lerp(tp.tensor(x), tp.tensor(y.copy()), weight).numpy()
+            close(found, a + weight * (b - a), 10 * (np.abs(a) + np.abs(b)), dtype)
+
+
+@pytest.mark.parametrize("dtype", PRECISION)
 def test_special_numbers(dtype: str) -> None:
     parts = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan, 2.0**-100]
     every = np.array([complex(a, b) for a in parts for b in parts]).astype(dtype)

@@ -15,10 +15,10 @@ cpu_features = pytest.importorskip(
 )
 
 UNITS = {tp.float16: 2.0**-10, tp.bfloat16: 2.0**-7}
-# Around blocks of 256 columns and 2,048 elements, narrow rows, and what is copied first.
+# Around blocks of 16 rows, 256 and 1,024 columns and 2,048 elements, narrow rows, and what is copied first.
 SHAPES = [
     (1,), (7,), (2047,), (5000,), (3, 5), (200, 3), (3, 2100), (2000, 2), (500, 8), (500, 9), (40, 300),
-    (7, 6, 5), (64, 33, 17), (2, 1025), (1025, 2, 3), (4, 4, 4, 4),
+    (33, 27), (18, 1100), (7, 6, 5), (64, 33, 17), (2, 1025), (1025, 2, 3), (4, 4, 4, 4),
 ]  # fmt: skip
 
 

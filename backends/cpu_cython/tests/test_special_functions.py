@@ -83,6 +83,26 @@ def test_airy() -> None:
         assert np.max(np.abs(Function("airy").of_one(x) - expected) / size) < 3 * UNIT
 
 
+#: Airy's function by mpmath 1.3 with 40 digits, at numbers that a double is.
+FAR = {
+    -123456.75: -0.0227808425686623686, -1000.5: -0.0468954615156141259, -100.25: -0.127193667607568035,
+    -10.5: -0.311926035051050601, -10.0009765625: 0.0392681330594921318,
+    10.0009765625: 1.10132039904961091e-10, 10.5: 2.20227451928340164e-11, 25.75: 1.84243102785675541e-39,
+    60.5: 5.7295688032494427e-138, 100.25: 2.15779323320419406e-292,
+}  # fmt: skip
+
+
+def test_airy_of_double_far_from_zero() -> None:
+    call = Function("airy").of_one
+    for x, value in FAR.items():
+        # Of large numbers the angles are known to some units.
+        np.testing.assert_allclose(call(np.array([x])), value, 2e-15 if abs(x) < 2000 else 1e-13)
+    # Where the expansions begin they go on from SciPy's function.
+    around = np.array([-10.0, 10.0])
+    near, far = call(around), call(np.nextafter(around, 2 * around))
+    np.testing.assert_allclose(near, far, 3e-14)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_spherical_bessel_function(dtype: Any) -> None:
     x = np.concatenate([points(-30, 30), points(-1e8, 1e8)]).astype(dtype)

@@ -21,8 +21,10 @@ from ...device.dtypes import (
 )
 from ...device.scalars import fitting
 from ...dispatch import op_registry
+from ...dispatch.arguments import fits
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_dtypes import resizes_silently
+from ...dispatch.state import dispatch_state
 from ...errors import type_name, warn
 from ...tensor.base import TensorBase
 from ...tensor.shapes import is_truth
@@ -354,8 +356,22 @@ def logspace(
     ends = [fitting(bound, chosen) for bound in (first, last)]
     if chosen.category == INTEGER:  # exponents are converted, as in torch, not the powers alone
         first, last = ends
-    powers = _POW.call(base, _spaced(first, last, steps, exact, where, "logspace"))
+    powers = _raised(base, _spaced(first, last, steps, exact, where, "logspace"))
     return made(powers if exact is chosen else _CAST.call(powers, chosen), requires_grad)
+
+
+def _raised(base: Any, exponents: Any) -> Any:
+    """Return `base` to the power of exponents, in their memory, which nobody looks at yet."""
+    key = exponents._key
+    write = key.writers[_POW.index]
+    if dispatch_state.layers_active or write is None or not fits(base, key.dtype):
+        return _POW.call(base, exponents)  # whose first call finds what writes
+    try:
+        known = key.scalar(base)
+    except (RuntimeError, OverflowError):  # the op's rule knows what becomes of it
+        return _POW.call(base, exponents)
+    write(known, exponents._array, out=exponents._array)
+    return exponents
 
 
 @composite(method=False)

@@ -17,6 +17,8 @@ cdef DispatchState dispatch_state
 @cython.locals(key=DispatchKey, op=Op, values=tuple)
 cdef _apply_raw(list steps, TensorBase drawn)
 
+cdef object _operand(tuple values, DispatchKey key)
+
 cdef list _scaling(object factor, object shift)
 
 @cython.locals(key=DispatchKey)

@@ -1,7 +1,7 @@
 cimport cython
 
 from tensorplug.core.device.generator cimport Generator
-from tensorplug.core.dispatch.execution cimport kernel_of
+from tensorplug.core.dispatch.execution cimport kernel_of, native_kernel
 from tensorplug.core.dispatch.keys cimport DispatchKey
 from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.dispatch.state cimport DispatchState

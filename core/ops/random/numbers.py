@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...device.device import Device
 from ...device.dtypes import DType, float32, float64, int64
 from ...device.generator import Generator
-from ...dispatch.execution import kernel_of, verify
+from ...dispatch.execution import kernel_of, native_kernel, verify
 from ...dispatch.keys import DispatchKey
 from ...dispatch.op import Op
 from ...dispatch.op_registry import composite
@@ -85,7 +85,7 @@ def by_kernel(
     if dispatch_state.layers_active:
         return None
     if into is None:
-        if key.is_meta or not dispatch_state.native_kernel(op, key):
+        if key.is_meta or not native_kernel(op, key):
             return None
     elif key.writers[op.index] is None or dispatch_state.verify:
         return None  # its first result, or each, is held to the declaration

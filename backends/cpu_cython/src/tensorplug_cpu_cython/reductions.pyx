@@ -15,6 +15,9 @@ from .types cimport TP_BF16, TP_BOOL, TP_F16, TP_F32, TP_F64, TP_I64, TP_TYPES, 
 
 np.import_array()
 
+cdef extern from "c/strided_views.h":
+    np.ndarray tp_view_as(np.ndarray, char *, int, const np.npy_intp *, const np.npy_intp *, np.dtype)
+
 cdef extern from "c/reductions.h":
     enum:
         TP_FILLED, TP_NUMBERS
@@ -76,6 +79,26 @@ cdef int merge(
     return left
 
 
+cdef np.ndarray parts_of(np.ndarray array):
+    """Return the parts of complex numbers, of less than 63 dimensions, along one more."""
+    cdef np.npy_intp shape[64]
+    cdef np.npy_intp strides[64]
+    cdef int i, dims = np.PyArray_NDIM(array)
+    cdef int number = TP_F32 if np.PyArray_ITEMSIZE(array) == 8 else TP_F64
+    for i in range(dims):
+        shape[i], strides[i] = np.PyArray_DIM(array, i), np.PyArray_STRIDE(array, i)
+    shape[dims], strides[dims] = 2, np.PyArray_ITEMSIZE(array) // 2
+    return tp_view_as(array, np.PyArray_BYTES(array), dims + 1, shape, strides, <np.dtype> descriptors[number])
+
+
+cdef np.ndarray joined(np.ndarray parts, np.ndarray like):
+    """Return the complex numbers of the parts that `parts_of` gives."""
+    return tp_view_as(
+        parts, np.PyArray_BYTES(parts), np.PyArray_NDIM(parts) - 1, np.PyArray_DIMS(parts), np.PyArray_STRIDES(parts),
+        <np.dtype> like.dtype,
+    )
+
+
 cdef class Reduction:
     """A reduction: sum, mean, amax, amin, prod or nansum; or of truth values: any, all or how many hold."""
 
@@ -111,9 +134,8 @@ cdef class Reduction:
         cdef int threads
         cdef int to = number
         if number < 0 and np.PyArray_ISCOMPLEX(array) and dims < 63:
-            parts = array[..., None].view(array.real.dtype)
-            total_of_parts = self.call(parts, tuple(range(dims)) if dim is None else dim, keepdim)
-            return total_of_parts.view(array.dtype)[..., 0]
+            parts = parts_of(array)
+            return joined(self.call(parts, tuple(range(dims)) if dim is None else dim, keepdim), array)
         if self.of_truth:
             # torch keeps its old truth values in uint8.
             to = TP_I64 if self.kind == TP_FILLED else TP_U8 if number == TP_U8 else TP_BOOL

@@ -1,6 +1,7 @@
 /* Loops of what takes several steps elsewhere, as expressions of x, y and z and of the numbers p. */
 #include "pointwise_fused.h"
 
+#include <complex.h>
 #include <math.h>
 
 #include "bessel.h"
@@ -241,10 +242,25 @@ FUSED_3(gated_backward, GATED_GRADIENT)
 /* Of complex numbers: the real and imaginary part of a number by which is multiplied. */
 #define COMPLEX_SUMS(C, T)                                                                             \
     BINARY_LOOP(add_scaled_##C, T _Complex, T _Complex, x + COMPLEX_PRODUCT(COMPLEX_NUMBER(T), y))     \
-    TERNARY_LOOP(addcmul_##C, T _Complex, x + COMPLEX_PRODUCT(COMPLEX_PRODUCT(COMPLEX_NUMBER(T), y), z))
+    TERNARY_LOOP(addcmul_##C, T _Complex, x + COMPLEX_PRODUCT(COMPLEX_PRODUCT(COMPLEX_NUMBER(T), y), z)) \
+    BINARY_LOOP(lerp_##C, T _Complex, T _Complex, (p[2] != 0 ? x : y) + COMPLEX_PRODUCT(COMPLEX_NUMBER(T), y - x)) \
+    TERNARY_LOOP(lerp_tensor_##C, T _Complex,                                                          \
+                 (IS_NEAR(T, z) ? x : y) + COMPLEX_PRODUCT(IS_NEAR(T, z) ? z : z - 1, y - x))
+#define IS_NEAR(T, z) (RE(z) * RE(z) + IM(z) * IM(z) < (T)0.25)
 #define COMPLEX_NUMBER(T) __builtin_complex((T)p[0], (T)p[1])
 COMPLEX_SUMS(C64, float)
 COMPLEX_SUMS(C128, double)
+
+/* In double, which float's need not be told from. Two infinities have no difference, and nan would vanish beside one. */
+static double _Complex logaddexp_complex(double _Complex x, double _Complex y) {
+    const int first = creal(x) >= creal(y);
+    const double _Complex high = first ? x : y, low = first ? y : x;
+    if (x != x || y != y) return __builtin_complex((double)NAN, (double)NAN);
+    if (creal(high) != creal(low) || !isinf(creal(high))) return high + clog(cexp(low - high) + 1);
+    return creal(high) < 0 ? low : clog(cexp(low) + cexp(high));
+}
+BINARY_LOOP(logaddexp_C64, float _Complex, float _Complex, (float _Complex)logaddexp_complex(x, y))
+BINARY_LOOP(logaddexp_C128, double _Complex, double _Complex, logaddexp_complex(x, y))
 
 /* Of integers. As numbers the bounds are those that double and T have. */
 #define WHOLE_BOUNDS(S, T)                                                                             \
@@ -260,7 +276,8 @@ TP_INTEGERS(WHOLE_BOUNDS)
     [TP_FUSED_clamp_numbers][TP_##S] = clamp_numbers_##S,
 #define COMPLEX_ENTRIES(name) [TP_FUSED_##name][TP_C64] = name##_C64, [TP_FUSED_##name][TP_C128] = name##_C128,
 const tp_fused LEVEL(tp_fused_table) = {
-    .loops = {TP_FUSED(ENTRIES) TP_INTEGERS(WHOLE_ENTRY) COMPLEX_ENTRIES(add_scaled) COMPLEX_ENTRIES(addcmul)}};
+    .loops = {TP_FUSED(ENTRIES) TP_INTEGERS(WHOLE_ENTRY) COMPLEX_ENTRIES(add_scaled) COMPLEX_ENTRIES(addcmul)
+              COMPLEX_ENTRIES(logaddexp) COMPLEX_ENTRIES(lerp) COMPLEX_ENTRIES(lerp_tensor)}};
 
 const tp_links LEVEL(tp_fused_links) = {{
     LINKED(frac) LINKED(round) LINKED(nan_to_num) LINKED(clamp_numbers) LINKED(softshrink) LINKED(hardshrink)

@@ -8,7 +8,8 @@
 #include "extremes.h"
 #include "parallel.h"
 
-enum { LANES = 32, RUN = 4096, WIDTH = 256, FEW = 16, NARROW = 32, SOME = 16, BESIDE = 16 };
+/* Long parts of rows are read at a time, for the processor to see where the next is, but what is gathered stays near. */
+enum { LANES = 32, RUN = 4096, WIDTH = 256, WIDE = 1024, FEW = 16, NARROW = 32, SOME = 16, BESIDE = 16 };
 
 typedef uint8_t byte_vector __attribute__((vector_size(VECTOR), aligned(1), may_alias));
 
@@ -104,23 +105,30 @@ static int64_t count_BOOL_row(const uint8_t *x, ptrdiff_t n) {
     return total + rest;
 }
 
+/* Give a block of code the elements j of four rows, from `row` on, as one. */
+#define FOUR_ROWS(T, SHORT, of, seen, all, row)                                                        \
+    const SHORT all##_a = (SHORT)seen(((const T *)(row))[j]), all##_b = (SHORT)seen(((const T *)((row) + step))[j]); \
+    const SHORT all##_c = (SHORT)seen(((const T *)((row) + 2 * step))[j]);                             \
+    const SHORT all##_d = (SHORT)seen(((const T *)((row) + 3 * step))[j]);                             \
+    const SHORT all##_ab = of(all##_a, all##_b), all##_cd = of(all##_c, all##_d), all = of(all##_ab, all##_cd);
+
 #define COLUMNS_OF(name, T, SHORT, LONG, of, seen)                                                     \
     /* Add `n` rows, `step` bytes apart, to the totals of their columns. */                            \
     static void name##_columns(LONG *total, const char *row, ptrdiff_t step, ptrdiff_t n, ptrdiff_t width) { \
-        ptrdiff_t i = 0;                                                                               \
-        for (; i + 4 <= n; i += 4) {                                                                   \
-            const T *a = (const T *)(row + i * step), *b = (const T *)(row + (i + 1) * step);          \
-            const T *c = (const T *)(row + (i + 2) * step), *d = (const T *)(row + (i + 3) * step);    \
+        for (; n >= 8; n -= 8, row += 8 * step)                                                        \
             for (ptrdiff_t j = 0; j < width; j++) {                                                    \
-                const SHORT ab = of((SHORT)seen(a[j]), (SHORT)seen(b[j])), cd = of((SHORT)seen(c[j]), (SHORT)seen(d[j]));      \
-                const SHORT all = of(ab, cd);                                                          \
+                FOUR_ROWS(T, SHORT, of, seen, first, row)                                              \
+                FOUR_ROWS(T, SHORT, of, seen, second, row + 4 * step)                                  \
+                const SHORT all = of(first, second);                                                   \
                 total[j] = of(total[j], (LONG)all);                                                    \
             }                                                                                          \
-        }                                                                                              \
-        for (; i < n; i++) {                                                                           \
-            const T *a = (const T *)(row + i * step);                                                  \
-            for (ptrdiff_t j = 0; j < width; j++) total[j] = of(total[j], (LONG)seen(a[j]));                 \
-        }                                                                                              \
+        for (; n >= 4; n -= 4, row += 4 * step)                                                        \
+            for (ptrdiff_t j = 0; j < width; j++) {                                                    \
+                FOUR_ROWS(T, SHORT, of, seen, all, row)                                                \
+                total[j] = of(total[j], (LONG)all);                                                    \
+            }                                                                                          \
+        for (; n > 0; n--, row += step)                                                                \
+            for (ptrdiff_t j = 0; j < width; j++) total[j] = of(total[j], (LONG)seen(((const T *)row)[j])); \
     }
 
 /* Sums of the columns of narrow rows, such as the parts of complex numbers: as many vectors are added up beside each
@@ -132,18 +140,21 @@ enum { NOT_NARROW = 9 };
     static inline __attribute__((always_inline)) void name##_narrow(LONG *total, const T *x, ptrdiff_t n, int width) { \
         enum { PER = VECTOR / sizeof(T) };                                                             \
         const int many = width < 4 ? 2 * width : width, size = many * PER;                             \
-        for (n *= width; n >= size;) {                                                                 \
+        for (n *= width; n > 0;) {                                                                     \
             const ptrdiff_t run = (n < RUN ? n : RUN) / size * size;                                   \
+            const ptrdiff_t rest = n - run < size ? n - run : 0;                                       \
             T##_vector sums[NOT_NARROW - 1] = {{0}};                                                   \
             for (ptrdiff_t i = 0; i < run; i += size)                                                  \
                 for (int k = 0; k < many; k++) sums[k] += *(const T##_vector *)(x + i + k * PER);      \
             T lanes[(NOT_NARROW - 1) * PER];                                                           \
             memcpy(lanes, sums, sizeof(lanes));                                                        \
-            for (int l = 0; l < size; l++) total[l % width] += (LONG)lanes[l];                         \
-            x += run;                                                                                  \
-            n -= run;                                                                                  \
+            for (ptrdiff_t l = 0; l < rest; l++) lanes[l] += x[run + l];                               \
+            for (int half = size / 2; half >= width; half /= 2) /* the lanes are a power of two for each column */ \
+                for (int l = 0; l < half; l++) lanes[l] += lanes[l + half];                            \
+            for (int l = 0; l < width; l++) total[l] += (LONG)lanes[l];                                \
+            x += run + rest;                                                                           \
+            n -= run + rest;                                                                           \
         }                                                                                              \
-        for (int l = 0; l < n; l++) total[l % width] += (LONG)x[l];                                    \
     }                                                                                                  \
     static void name##_columns(LONG *total, const char *row, ptrdiff_t step, ptrdiff_t n, ptrdiff_t width) { \
         const int is_narrow = width < NOT_NARROW && step == width * (ptrdiff_t)sizeof(T);               \
@@ -212,9 +223,9 @@ static inline int is_short(const tp_reduction *s, ptrdiff_t count, ptrdiff_t siz
         for (ptrdiff_t k = begin; k < end;) { /* columns, a block of them at a time */                 \
             ptrdiff_t width = k1 - k % k1;                                                             \
             if (width > end - k) width = end - k;                                                      \
-            if (width > WIDTH) width = WIDTH;                                                          \
+            if (width > WIDE) width = WIDE;                                                            \
             const char *from = in + k / k1 * s->kept_strides[0] + k % k1 * s->kept_strides[1];         \
-            LONG total[WIDTH];                                                                         \
+            LONG total[WIDE];                                                                          \
             for (ptrdiff_t j = 0; j < width; j++) total[j] = neutral;                                  \
             for (ptrdiff_t r = low; r < high; r++) {                                                   \
                 const char *row = from + r * s->reduced_strides[0];                                    \
@@ -231,9 +242,9 @@ static inline int is_short(const tp_reduction *s, ptrdiff_t count, ptrdiff_t siz
         const ptrdiff_t kept = s.kept[0] * s.kept[1];                                                  \
         if (kept >= 4 * threads) {                                                                     \
             TP_PARALLEL(kept, threads, begin, end, {                                                   \
-                for (ptrdiff_t k = begin; k < end; k += WIDTH) {                                       \
-                    const ptrdiff_t stop = end - k < WIDTH ? end : k + WIDTH;                          \
-                    LONG some[WIDTH];                                                                  \
+                for (ptrdiff_t k = begin; k < end; k += WIDE) {                                        \
+                    const ptrdiff_t stop = end - k < WIDE ? end : k + WIDE;                            \
+                    LONG some[WIDE];                                                                   \
                     name##_part(in, some, &s, k, stop, 0, s.reduced[0]);                               \
                     if (s.divisor == 1) { /* to divide whole numbers takes longer than to add some */  \
                         for (ptrdiff_t j = k; j < stop; j++) result[j] = (R)some[j - k];               \
@@ -394,9 +405,36 @@ REDUCTION(min_I8, int8_t, int8_t, int8_t, INT8_MAX, SMALLER_OF)
 LOOPS(min_U8, uint8_t, uint8_t, uint8_t, UINT8_MAX, SMALLER_OF)
 REDUCTION(min_U8, uint8_t, uint8_t, uint8_t, UINT8_MAX, SMALLER_OF)
 
-/* Half precision is widened block by block, and has results of float. */
+/* Half precision is widened block by block, and has results of float. Sums over many rows are taken of what stays in
+   registers instead; return how many rows these are. */
+#define SUMS_OF_HALVES(H)                                                                              \
+    static ptrdiff_t summed_##H(double *total, const char *row, ptrdiff_t step, ptrdiff_t n, ptrdiff_t width) { \
+        enum { PER = VECTOR / sizeof(float), DEEP = 16 };                                              \
+        ptrdiff_t i = 0;                                                                               \
+        if (width < PER) return 0;                                                                     \
+        for (; i + DEEP <= n; i += DEEP, row += DEEP * step) {                                         \
+            for (ptrdiff_t at = 0; at < width; at += PER) { /* the last vector may begin in the one before */ \
+                const ptrdiff_t j = at + PER <= width ? at : width - PER;                              \
+                float_vector sums[2] = {{0}};                                                          \
+                for (int r = 0; r < DEEP; r++) {                                                       \
+                    float held[PER];                                                                   \
+                    widen_##H(held, (const uint16_t *)(row + r * step) + j, PER);                      \
+                    sums[r % 2] += *(const float_vector *)held;                                        \
+                }                                                                                      \
+                float found[PER];                                                                      \
+                *(float_vector *)found = sums[0] + sums[1];                                            \
+                for (ptrdiff_t l = at - j; l < PER; l++) total[j + l] += found[l];                     \
+            }                                                                                          \
+        }                                                                                              \
+        return i;                                                                                      \
+    }
+SUMS_OF_HALVES(F16)
+SUMS_OF_HALVES(BF16)
+#define none_F16(...) 0
+#define none_BF16(...) 0
+
 enum { AT_ONCE = 8 };
-#define HALF_REDUCTION(name, H, LONG, neutral, of, seen)                                               \
+#define HALF_REDUCTION(name, H, LONG, neutral, of, seen, begun)                                        \
     static LONG name##_##H##_row(const uint16_t *x, ptrdiff_t n) {                                     \
         float block[AT_ONCE * WIDTH];                                                                  \
         LONG total = neutral;                                                                          \
@@ -408,6 +446,15 @@ enum { AT_ONCE = 8 };
         return total;                                                                                  \
     }                                                                                                  \
     static void name##_##H##_columns(LONG *total, const char *row, ptrdiff_t step, ptrdiff_t n, ptrdiff_t width) { \
+        const ptrdiff_t begin = begun##_##H(total, row, step, n, width);                               \
+        row += begin * step;                                                                           \
+        n -= begin;                                                                                    \
+        if (width > WIDTH) {                                                                           \
+            for (ptrdiff_t j = 0; j < width; j += WIDTH)                                               \
+                name##_##H##_columns(total + j, row + j * (ptrdiff_t)sizeof(uint16_t), step, n,        \
+                                     width - j < WIDTH ? width - j : WIDTH);                           \
+            return;                                                                                    \
+        }                                                                                              \
         float block[AT_ONCE * WIDTH];                                                                  \
         const int dense = step == width * (ptrdiff_t)sizeof(uint16_t);                                 \
         const ptrdiff_t some = dense ? AT_ONCE * WIDTH / width : AT_ONCE, apart = dense ? width : WIDTH; \
@@ -421,17 +468,17 @@ enum { AT_ONCE = 8 };
         }                                                                                              \
     }                                                                                                  \
     REDUCTION_TO(name##_##H, uint16_t, float, float, LONG, neutral, of, seen)
-#define HALF_REDUCTIONS(name, LONG, neutral, of)                                                       \
-    HALF_REDUCTION(name, F16, LONG, neutral, of, wide_F16)                                             \
-    HALF_REDUCTION(name, BF16, LONG, neutral, of, wide_BF16)
-HALF_REDUCTIONS(sum, double, 0, SUM_OF)
-HALF_REDUCTIONS(prod, double, 1, PRODUCT_OF)
-HALF_REDUCTIONS(max, float, -INFINITY, LARGER_OF)
-HALF_REDUCTIONS(min, float, INFINITY, SMALLER_OF)
+#define HALF_REDUCTIONS(name, LONG, neutral, of, begun)                                                \
+    HALF_REDUCTION(name, F16, LONG, neutral, of, wide_F16, begun)                                      \
+    HALF_REDUCTION(name, BF16, LONG, neutral, of, wide_BF16, begun)
+HALF_REDUCTIONS(sum, double, 0, SUM_OF, summed)
+HALF_REDUCTIONS(prod, double, 1, PRODUCT_OF, none)
+HALF_REDUCTIONS(max, float, -INFINITY, LARGER_OF, none)
+HALF_REDUCTIONS(min, float, INFINITY, SMALLER_OF, none)
 #define F16_OR_ZERO(x) OR_ZERO(wide_F16(x))
 #define BF16_OR_ZERO(x) OR_ZERO(wide_BF16(x))
-HALF_REDUCTION(nansum, F16, double, 0, SUM_OF, F16_OR_ZERO)
-HALF_REDUCTION(nansum, BF16, double, 0, SUM_OF, BF16_OR_ZERO)
+HALF_REDUCTION(nansum, F16, double, 0, SUM_OF, F16_OR_ZERO, none)
+HALF_REDUCTION(nansum, BF16, double, 0, SUM_OF, BF16_OR_ZERO, none)
 #define OF_HALVES(name) [TP_F16] = name##_F16, [TP_BF16] = name##_BF16
 
 /* The smallest and the largest of each row. */

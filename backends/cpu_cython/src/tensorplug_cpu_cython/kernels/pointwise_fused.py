@@ -24,8 +24,8 @@ _ENDLESS = (-np.inf, np.inf)
 
 def build(table: KernelTable) -> None:
     """Add this family's kernels to `table`."""
-    for name in ("hypot", "logaddexp"):
-        table.add(name, _of_two(name), dtypes=FLOATS, out=True)
+    for name, dtypes in (("hypot", FLOATS), ("logaddexp", (*FLOATS, *COMPLEX))):
+        table.add(name, _of_two(name), dtypes=dtypes, out=True)
     for name in ("frac", "isinf", "isfinite"):
         table.add(name, _of_one(name), dtypes=FLOATS, out=True)
     # Of half precision torch rounds the steps of these, as their bodies do.
@@ -57,6 +57,13 @@ def build(table: KernelTable) -> None:
         if isinstance(weight, np.ndarray):
             return interpolated((input, end, weight), (), out)
         return nearer((input, end), _weight(weight), out)
+
+    @table.kernel("lerp", dtypes=COMPLEX, out=True)
+    def lerp_complex(input: Any, end: Any, weight: Any, out: Any = None) -> Any:
+        if isinstance(weight, np.ndarray):
+            return interpolated((input, end, weight), (), out)
+        distance, near = _weight(weight.real)
+        return nearer((input, end), (distance, weight.imag, near), out)
 
     @table.kernel("addcmul", dtypes=FLOATS, out=True)
     def addcmul(input: Any, tensor1: Any, tensor2: Any, value: float, out: Any = None) -> Any:
