@@ -21,6 +21,9 @@ from ..tensor.base cimport TensorBase, new_tensor
 cdef DispatchState dispatch_state
 cdef object ABSENT
 
+@cython.locals(key=DispatchKey, tensor=TensorBase)
+cdef tuple _in_rows(Op op, tuple args, dict kwargs)
+
 @cython.locals(cache=CallCache)
 cdef _with_options(Op op, tuple args, dict options)
 

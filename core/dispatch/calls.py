@@ -231,6 +231,8 @@ def _build_call(op: Op) -> Callable[..., Any]:
         numbers = _takes_numbers(op)
 
         def call_composite(*args: Any, **kwargs: Any) -> Any:
+            if op.rows:
+                args, kwargs = _in_rows(op, args, kwargs)
             if kwargs:
                 if len(args) < namable and any_named(kwargs, renamed):
                     kwargs = _respelled(op, renamed, kwargs)
@@ -263,8 +265,6 @@ def _build_call(op: Op) -> Callable[..., Any]:
 
         if op.keeps_format:
             return _in_format(op, call_composite)
-        if op.rows:
-            return _in_rows(op, call_composite)
         return _by_plan(op, call_composite) if op.view else call_composite
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -315,22 +315,20 @@ def _formatted(made: Any, image: Any) -> Any:
     return made.contiguous(memory_format=chosen)
 
 
-def _in_rows(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the callable of an op that takes a copy of its input where that does not lie row by row."""
-    first = op.names[0]
-
-    def call_of_rows(*args: Any, **kwargs: Any) -> Any:
-        input = args[0] if args else kwargs.get(first)
-        if isinstance(input, TensorBase) and len(input._shape) > 1:
-            tensor: Any = input
-            key = tensor._key
-            array = tensor._array
-            if type(array) is key.array_type and not key.runtime.is_contiguous(array):
-                made = tensor.contiguous()
-                return call(made, *args[1:], **kwargs) if args else call(**kwargs | {first: made})
-        return call(*args, **kwargs)
-
-    return call_of_rows
+def _in_rows(
+    op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return a call's arguments with a copy of the first one where that does not lie row by row."""
+    input = args[0] if args else kwargs.get(op.names[0])
+    if isinstance(input, TensorBase) and len(input._shape) > 1:
+        tensor: Any = input
+        key = tensor._key
+        array = tensor._array
+        if type(array) is key.array_type and not key.runtime.is_contiguous(array):
+            if args:
+                return (tensor.contiguous(), *args[1:]), kwargs
+            return args, kwargs | {op.names[0]: tensor.contiguous()}
+    return args, kwargs
 
 
 def _by_plan(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
