@@ -63,4 +63,4 @@ def _run_apart(pass_: BackwardPass, roots: list[tuple[Any, Any]]) -> None:
     if callbacks:
         queued.setdefault(threading.get_ident(), []).extend(callbacks)
     if errors:
-        raise errors[0]
+        raise errors.pop()  # else it would hold itself by its traceback

@@ -427,9 +427,8 @@ def index_vector(index: Any, name: str) -> Any:
     """Return `index`, a tensor of positions of at most one dimension, as a 1-d int64 tensor."""
     check_tensor(index, name, "index")
     dtype = index._key.dtype
-    of_shape, of_dtype = IndexError, RuntimeError
-    if name == "index_fill":  # as in torch
-        of_shape, of_dtype = of_dtype, of_shape
+    errors: tuple[type[Exception], type[Exception]] = (IndexError, RuntimeError)
+    of_shape, of_dtype = errors[::-1] if name == "index_fill" else errors  # as in torch
     if len(index._shape) > 1:
         raise of_shape(
             f"{name}(): Index is supposed to be a vector, got a tensor of shape {list(index._shape)}"
