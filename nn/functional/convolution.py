@@ -209,7 +209,7 @@ def _transposed(
     return output if bias is None else output + bias.reshape(-1, *[1] * len(stride))
 
 
-@composite(rule=_rule(1), rows=True, method=False)
+@composite(rule=_rule(1), method=False)
 def conv1d(
     input: Tensor,
     weight: Tensor,

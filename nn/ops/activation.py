@@ -307,7 +307,7 @@ def _canonical_hardtanh(
                 f"{min_val} and {max_val}"
             )
         min_val, max_val = fitting(min_val, dtype), fitting(max_val, dtype)
-    return input, min_val, max_val
+    return input, min(min_val, max_val), max_val  # the upper one counts, as in clamp
 
 
 @composite(rule=_canonical_hardtanh, method=False)

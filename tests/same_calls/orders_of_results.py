@@ -25,6 +25,7 @@ _LIBRARY = "as the library that computes it leaves it"
 #: Operators whose results lie otherwise, and why.
 KNOWN = {
     "nn.functional.conv_transpose3d": "oneDNN's choice, by the weight",
+    "nn.functional.conv1d": "in rows, sums over long kernels would be as far off as torch's",
     "nn.functional.avg_pool1d": _AS_ONE,
     "nn.functional.adaptive_avg_pool1d": _AS_ONE,
     "nn.functional.adaptive_max_pool1d": _AS_ONE,
