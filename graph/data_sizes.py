@@ -18,7 +18,7 @@ from .graph import Graph
 from .nodes import Node, Value, call, map_leaves, map_values, run_node, tensors_in
 from .symbolic import Size, bound
 
-__all__ = ["DataSizes", "evaluate"]
+__all__ = ["DataSizes", "evaluate", "resized"]
 
 #: Of ops whose results are as large as data says, the argument that decides.
 DECIDED_BY = {
@@ -127,7 +127,7 @@ class DataSizes:
         def changed(tensor: Any) -> Any:
             own = next(each)
             if own or not op.name.startswith("unique"):
-                return _of_size(tensor, own, size)
+                return resized(tensor, dict.fromkeys(own, size))
             return ops.remainder(tensor, max(size, 1))  # places among what is unique
 
         return map_leaves(result, changed)
@@ -170,9 +170,9 @@ def _all_different(tensor: Any) -> Any:
     return ops.cast(ops.reshape(count, tensor.shape), tensor.dtype)
 
 
-def _of_size(tensor: Any, dims: Sequence[int], size: int) -> Any:
-    """Return a tensor cut off, or repeated, to a size in some dimensions."""
-    for dim in dims:
+def resized(tensor: Any, sizes: Mapping[int, int]) -> Any:
+    """Return a tensor cut off, or repeated, to sizes of some dimensions; zeros where it has no elements."""
+    for dim, size in sizes.items():
         present = tensor.shape[dim]
         if not present:
             shape = list(tensor.shape)

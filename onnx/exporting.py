@@ -16,7 +16,7 @@ from tensorplug.core import Tensor, ops
 from tensorplug.core.contexts import Block, Steps
 from tensorplug.core.tensor.host import host_array
 from tensorplug.graph import Graph, Node, Uncapturable, Value, capture
-from tensorplug.graph.data_sizes import DataSizes
+from tensorplug.graph.data_sizes import DataSizes, resized
 from tensorplug.graph.nodes import call, known_op, map_values, values_in
 from tensorplug.nn import Module
 
@@ -27,7 +27,7 @@ from .lowering.reasons import REASONS
 from .lowering.table import lower
 from .package import onnx_package
 from .values import PARAMETERS, TYPE_NUMBERS
-from .varying import mapped, merged, resized, tensors_of, varying
+from .varying import mapped, merged, tensors_of, varying
 from .writing import Inexpressible, Size, Writer
 
 __all__ = ["export", "save"]

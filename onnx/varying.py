@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tensorplug.core import Tensor, ops
+from tensorplug.core import Tensor
 from tensorplug.graph import Graph, Value
 
 from .errors import ONNXError
 from .writing import Size, Writer
 
-__all__ = ["mapped", "merged", "resized", "tensors_of", "varying"]
+__all__ = ["mapped", "merged", "tensors_of", "varying"]
 
 
 def varying(
@@ -81,14 +81,6 @@ def _dimensions(entry: Any, name: str) -> dict[int, str]:
             own = getattr(size, "name", None) or getattr(size, "__name__", None)
             found[dim] = own if isinstance(own, str) and own != "AUTO" else f"{name}_dim_{dim}"
     return found
-
-
-def resized(tensor: Tensor, sizes: Mapping[int, int]) -> Tensor:
-    """Return a tensor of other sizes with elements of this one."""
-    for dim, size in sizes.items():
-        places = ops.remainder(ops.arange(size, device=tensor.device), max(tensor.shape[dim], 1))
-        tensor = ops.index_select(tensor, dim, places)
-    return tensor
 
 
 def merged(graphs: list[Graph], writer: Writer) -> Graph:

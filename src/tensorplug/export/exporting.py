@@ -30,6 +30,8 @@ from .program import ExportedProgram, Leaf
 
 #: Sizes that vary, of whose products others may be sums; where there are more, others are sums of them alone.
 _MOST = 4
+#: Returns the graph for some sizes, and these with those that data has no say in.
+_Captured = Callable[[Mapping[str, int]], tuple[dict[str, int], Graph]]
 _PLAIN = (int, float, complex, bool, str, type(None), DType, Device)
 
 
@@ -154,9 +156,11 @@ def _exported(
         sizes.setdefault(name, max(size, 2))
 
     def graph_at(setting: Mapping[str, int]) -> tuple[dict[str, int], Graph]:
-        of_data = DataSizes(names, setting)
-        graph = captured(setting, of_data)[0]
-        return {**setting, **of_data.fixed}, graph
+        if not names and setting == sizes:
+            return sizes, first
+        now = DataSizes(names, setting)
+        graph = captured(setting, now)[0]
+        return {**setting, **now.fixed}, graph
 
     try:
         graph = _general(graph_at, dims, sizes) if sizes else first
@@ -172,7 +176,7 @@ def _exported(
 
 
 def _general(
-    graph_at: Callable[[Mapping[str, int]], tuple[dict[str, int], Graph]],
+    graph_at: _Captured,
     dims: dict[str, Dim],
     sizes: dict[str, int],
 ) -> Graph:
@@ -206,7 +210,7 @@ def _general(
 
 
 def _least(
-    graph_at: Callable[[Mapping[str, int]], tuple[dict[str, int], Graph]],
+    graph_at: _Captured,
     graph: Graph,
     sizes: Mapping[str, int],
     name: str,
