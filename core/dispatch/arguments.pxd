@@ -30,4 +30,6 @@ cpdef check_number(object value, object name, object argument)
 
 cpdef bint fits(object value, object dtype)
 
+cpdef object scalar_of(object value, object key)
+
 cpdef bint fits_rounded(object value, object dtype)

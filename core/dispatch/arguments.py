@@ -244,6 +244,16 @@ def fits(value: Any, dtype: DType) -> bool:
     return type_ is complex and dtype.category == COMPLEX
 
 
+def scalar_of(value: Any, key: Any) -> Any:
+    """Return a number as an array of `key`; None where an op's rule has to say what becomes of it."""
+    if not fits(value, key.dtype):
+        return None
+    try:
+        return key.scalar(value)
+    except (RuntimeError, OverflowError):  # beyond what the dtype holds
+        return None
+
+
 def fits_rounded(value: Any, dtype: DType) -> bool:
     """Return whether a Python number is one that half precision has to round."""
     return dtype.is_half and (type(value) is float or type(value) is int)

@@ -1,7 +1,7 @@
 # Compiled as it is, but for what reads bounds: its rules run at every call that is not known.
 cimport cython
 
-from tensorplug.core.dispatch.arguments cimport fits
+from tensorplug.core.dispatch.arguments cimport scalar_of
 from tensorplug.core.dispatch.keys cimport DispatchKey
 from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.dispatch.state cimport DispatchState

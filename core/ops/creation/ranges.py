@@ -21,7 +21,7 @@ from ...device.dtypes import (
 )
 from ...device.scalars import fitting
 from ...dispatch import op_registry
-from ...dispatch.arguments import fits
+from ...dispatch.arguments import scalar_of
 from ...dispatch.op_registry import Spec, composite, primitive
 from ...dispatch.out_dtypes import resizes_silently
 from ...dispatch.state import dispatch_state
@@ -364,12 +364,9 @@ def _raised(base: Any, exponents: Any) -> Any:
     """Return `base` to the power of exponents, in their memory, which nobody looks at yet."""
     key = exponents._key
     write = key.writers[_POW.index]
-    if dispatch_state.layers_active or write is None or not fits(base, key.dtype):
+    known = scalar_of(base, key)
+    if dispatch_state.layers_active or write is None or known is None:
         return _POW.call(base, exponents)  # whose first call finds what writes
-    try:
-        known = key.scalar(base)
-    except (RuntimeError, OverflowError):  # the op's rule knows what becomes of it
-        return _POW.call(base, exponents)
     write(known, exponents._array, out=exponents._array)
     return exponents
 

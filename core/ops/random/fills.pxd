@@ -2,7 +2,7 @@
 cimport cython
 
 from tensorplug.core.device.generator cimport Generator
-from tensorplug.core.dispatch.arguments cimport fits
+from tensorplug.core.dispatch.arguments cimport scalar_of
 from tensorplug.core.dispatch.keys cimport DispatchKey
 from tensorplug.core.dispatch.op cimport Op
 from tensorplug.core.dispatch.state cimport DispatchState
@@ -16,8 +16,6 @@ cdef DispatchState dispatch_state
 
 @cython.locals(key=DispatchKey, op=Op, values=tuple)
 cdef _apply_raw(list steps, TensorBase drawn)
-
-cdef object _operand(tuple values, DispatchKey key)
 
 cdef list _scaling(object factor, object shift)
 

@@ -26,7 +26,7 @@ from ...device.dtypes import (
     iinfo,
 )
 from ...device.generator import Generator
-from ...dispatch.arguments import fits
+from ...dispatch.arguments import scalar_of
 from ...dispatch.keys import DispatchKey
 from ...dispatch.op import Op
 from ...dispatch.op_registry import composite, handle, in_place
@@ -80,23 +80,13 @@ def _apply_raw(steps: _Steps, drawn: Any) -> None:
     array = drawn._array
     for op, values in steps:
         write = key.writers[op.index]
-        operand = _operand(values, key)
+        operand = scalar_of(values[0], key) if values else None
         if write is None or (values and operand is None):
             inplace(op, op.inplace or op.name, drawn, values, {})
         elif values:
             write(array, operand, out=array)
         else:
             write(array, out=array)
-
-
-def _operand(values: tuple[Number, ...], key: DispatchKey) -> Any:
-    """Return the number among `values`, if there is one that `key` holds, as an array."""
-    if not values or not fits(values[0], key.dtype):
-        return None
-    try:
-        return key.scalar(values[0])
-    except (RuntimeError, OverflowError):  # the op's rule knows what becomes of it
-        return None
 
 
 def _alike(planned: tuple[Any, ...], given: tuple[Any, ...]) -> bool:
